@@ -1,0 +1,86 @@
+"""The adapter protocol: how an agent under test is driven.
+
+An adapter takes an `Assignment`, reports what happens to a recorder, and stops when cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from opsdrill.evidence.recorder import Recorder
+from opsdrill.hosts.driver import Host
+from opsdrill.model.scenario import Step
+from opsdrill.model.ticket import Ticket
+from opsdrill.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What an agent is given: all it may know of the scenario, and nothing else.
+
+    Args:
+        ticket: title and body.
+        hosts: the hosts by name, the default host first.
+        operational_rules: given to every task.
+        job_seconds: when the job is stopped; the runner measures it, not the adapter.
+        command_seconds: the time limit of one command.
+    """
+
+    ticket: Ticket
+    hosts: Mapping[str, Host]
+    operational_rules: tuple[str, ...]
+    job_seconds: float
+    command_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterContext:
+    """What an adapter is told when it is made.
+
+    Args:
+        argument: what stood behind the colon of `--agent NAME:ARGUMENT`.
+        folder: the folder that a relative argument starts from; then `scenario_folder` is tried.
+        reference: the scenario's known right fix. For the `reference` control only: an adapter
+            that hands it to an agent under test gives the answer away.
+    """
+
+    argument: str | None = None
+    folder: Path | None = None
+    scenario_folder: Path | None = None
+    reference: tuple[Step, ...] = ()
+
+
+class Adapter(Protocol):
+    """Drives one agent through one job. Made anew for every run, by `ADAPTERS.get(name)(context)`.
+
+    `__init__` raises UsageError for an argument that cannot be, InvalidInput for a broken file.
+    """
+
+    name: str
+
+    def __init__(self, context: AdapterContext) -> None: ...
+
+    async def preflight(self, hosts: tuple[str, ...]) -> None:
+        """Make sure that the agent can start at all.
+
+        Raises:
+            AgentUnavailable: it cannot; the run is an `error`, no grade is lowered.
+            InvalidInput: what the adapter was given does not fit these hosts.
+        """
+
+    async def work(self, assignment: Assignment, recorder: Recorder) -> None:
+        """Work the ticket to its end, reporting to `recorder`.
+
+        When cancelled it ends everything it started, then lets the cancellation through. An
+        exception that is no OpsDrillError counts as a crash of the agent: a job of status
+        `failed`.
+
+        Raises:
+            AgentUnavailable: the agent or its model provider refused to work at all.
+        """
+
+
+ADAPTERS: Registry[type[Adapter]] = Registry("agent", "opsdrill.adapters")

@@ -1,0 +1,134 @@
+"""Every exception OpsDrill raises on purpose, and whose fault each one is.
+
+    OpsDrillError
+    |-- UsageError              operator        a flag, a name or a selection that cannot be
+    |   `-- UnknownName         operator        a registry or a catalogue has no such name
+    |-- InvalidInput            author          a file or document that breaks its format
+    |   `-- InvalidPattern      author          a regular expression outside the dialect
+    |-- DriverUnavailable       operator        this machine or lab cannot give such hosts
+    |-- HostError               infrastructure
+    |   |-- ProvisionFailed     infrastructure  a host could not be made
+    |   `-- HostUnreachable     infrastructure  a host does not answer
+    |-- SetupFailed             author          a setup step ended otherwise than it should
+    |-- NotReady                author          the fault does not show after setup
+    |-- RequirementMissing      author          a host lacks what the scenario requires
+    |-- AgentUnavailable        operator        the agent could not be started
+    |-- PatternBudgetExceeded   author          a pattern ran out of its CPU seconds
+    |-- StoreTooNew             operator        the store was written by a newer OpsDrill
+    `-- Interrupted             operator        somebody stopped the run
+
+An exception builds its own message: one sentence that says where, what and what to do. `hint`
+is shown on a line of its own. Only the agent's own fault ever lowers a grade, and that is a
+result, not an exception: no class here has the fault `agent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from opsdrill.model.problem import Problem
+
+Fault = Literal["agent", "author", "operator", "infrastructure", "opsdrill"]
+"""Whose fault a failure or a stop was. Only `agent` lowers a grade."""
+
+
+class OpsDrillError(Exception):
+    """The root: `str(error)` is one plain sentence, `hint` what to do about it."""
+
+    fault: ClassVar[Fault] = "opsdrill"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(OpsDrillError):
+    fault = "operator"
+
+
+class UnknownName(UsageError):
+    """A name that nobody registered. Lists the choices."""
+
+    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+        known = ", ".join(sorted(choices)) or "none"
+        super().__init__(f"there is no {kind} named {name!r}", hint=f"known: {known}")
+
+
+class InvalidInput(OpsDrillError):
+    """A document that breaks its format, with every problem found in it."""
+
+    fault = "author"
+
+    def __init__(self, what: str, problems: Sequence[Problem], *, hint: str | None = None) -> None:
+        first = f": {problems[0]}" if problems else ""
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{what}{first}{more}", hint=hint)
+        self.problems = tuple(problems)
+
+
+class InvalidPattern(OpsDrillError):
+    """A regular expression outside the dialect; `position` counts code points from 0."""
+
+    fault = "author"
+
+    def __init__(self, message: str, position: int | None) -> None:
+        where = f" at position {position}" if position is not None else ""
+        super().__init__(f"{message}{where}")
+        self.position = position
+
+
+class PatternBudgetExceeded(OpsDrillError):
+    """A pattern used up its CPU seconds on one value."""
+
+    fault = "author"
+
+    def __init__(self, seconds: float, on: str) -> None:
+        super().__init__(f"pattern exceeded its time budget of {seconds:g} s on {on}")
+        self.seconds = seconds
+
+
+class DriverUnavailable(OpsDrillError):
+    fault = "operator"
+
+
+class HostError(OpsDrillError):
+    fault = "infrastructure"
+
+    def __init__(self, host: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"host {host}: {message}", hint=hint)
+        self.host = host
+
+
+class ProvisionFailed(HostError):
+    pass
+
+
+class HostUnreachable(HostError):
+    pass
+
+
+class SetupFailed(OpsDrillError):
+    fault = "author"
+
+
+class NotReady(OpsDrillError):
+    fault = "author"
+
+
+class RequirementMissing(OpsDrillError):
+    fault = "author"
+
+
+class AgentUnavailable(OpsDrillError):
+    fault = "operator"
+
+
+class StoreTooNew(OpsDrillError):
+    fault = "operator"
+
+
+class Interrupted(OpsDrillError):
+    fault = "operator"

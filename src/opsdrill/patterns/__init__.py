@@ -1,0 +1,1 @@
+"""The regex dialect: Python's `re.search(pattern, value, re.IGNORECASE)`, bounded and fast."""

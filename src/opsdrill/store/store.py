@@ -1,0 +1,187 @@
+"""The store protocol: runs, grades, evidence, host answers and files, kept for good.
+
+A run's row is written first as `planned`; everything that a phase learned is stored before the
+phase ends, keyed by run and attempt, so that a killed run stays readable. Grades are added, never
+overwritten. Calls are synchronous and short; one process may use a store from one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from opsdrill.model.event import JobEvent
+from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
+from opsdrill.model.job import JobRecord
+from opsdrill.model.result import Grade, Phase, Result, RunState, Verdict
+from opsdrill.model.run import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that works on a run, told apart from any other for good.
+
+    `boot` is the machine's boot id, `started` the process's start in clock ticks since then.
+    """
+
+    machine: str
+    boot: str
+    pid: int
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGrade:
+    """One grade of a run; `cause` is `run` or `regrade`."""
+
+    number: int
+    grade: Grade
+    cause: str
+    created_at: datetime
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it stands in the store."""
+
+    spec: RunSpec
+    state: RunState
+    attempt: int
+    owner: Owner | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    result: Result | None
+    """None until the run is over."""
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as a listing shows it, without reading its content."""
+
+    id: str
+    batch: str | None
+    scenario: str
+    title: str
+    agent: str
+    lab: str
+    repeat: int
+    state: RunState
+    verdict: Verdict | None
+    fault: str | None
+    reason: str
+    compliance: tuple[int, int] | None
+    remediation: tuple[int, int] | None
+    after_agent: bool
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """What a listing is narrowed to; None leaves a thing open."""
+
+    scenario: str | None = None
+    agent: str | None = None
+    state: RunState | None = None
+    verdict: Verdict | None = None
+    batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows, newest first, and the cursor of the next page (None at the end).
+
+    A page stays right while new rows arrive: the cursor names the last row seen.
+    """
+
+    rows: tuple[RunRow, ...] = field(default_factory=tuple)
+    cursor: str | None = None
+
+
+class Store(Protocol):
+    """Raises KeyError for a run that is not there, StoreTooNew for one written by a later us."""
+
+    def close(self) -> None: ...
+
+    # runs
+    def plan(self, spec: RunSpec) -> None:
+        """Keep a new run as `planned`."""
+
+    def begin(self, run: str, owner: Owner) -> int:
+        """The run is `running` under this owner; returns the attempt's number, from 1."""
+
+    def phase(self, run: str, attempt: int, phase: Phase) -> None:
+        """Keep a phase's present state; a later call for the same name replaces it."""
+
+    def finish(self, run: str, result: Result, grade: Grade | None) -> None:
+        """The run is over: its state, result and first grade in one transaction."""
+
+    def interrupt(self, run: str, reason: str) -> None:
+        """The run's process is no more: state `interrupted`, running phases likewise."""
+
+    def running(self) -> list[tuple[str, Owner | None]]:
+        """The runs that claim to be running, with the owner that must still live."""
+
+    def get(self, run: str) -> StoredRun: ...
+
+    def find(self, prefix: str) -> list[str]:
+        """Ids that start with `prefix`, at most 20."""
+
+    def list(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page: ...
+
+    def delete(self, run: str) -> None: ...
+
+    # evidence, keyed by (run, attempt, seq), insert-or-ignore
+    def append_events(
+        self, run: str, attempt: int, events: Sequence[tuple[int, JobEvent]]
+    ) -> None: ...
+
+    def events(
+        self, run: str, *, attempt: int | None = None, after: int = -1
+    ) -> Iterable[tuple[int, JobEvent]]:
+        """The events of the latest attempt (or the one named) with a number over `after`."""
+
+    def save_record(self, run: str, attempt: int, record: JobRecord) -> None: ...
+
+    def record(self, run: str) -> JobRecord | None:
+        """The sealed job record of the latest attempt; None when it was never sealed."""
+
+    def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
+        """What the hosts answered to the rules, in the order asked."""
+
+    def answers(self, run: str) -> list[HostAnswer]: ...
+
+    def save_steps(
+        self, run: str, attempt: int, phase: str, answers: Sequence[HostAnswer]
+    ) -> None:
+        """What the hosts answered to the steps of a phase, for whoever must understand it."""
+
+    def steps(self, run: str, phase: str) -> list[HostAnswer]: ...
+
+    def save_host(
+        self,
+        run: str,
+        attempt: int,
+        facts: HostFacts,
+        changed: Sequence[ChangedFile] | None = None,
+    ) -> None:
+        """What a host was made of; called again with the files that changed since setup."""
+
+    def hosts(self, run: str) -> list[tuple[HostFacts, tuple[ChangedFile, ...] | None]]: ...
+
+    # grades
+    def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
+        """Keep another grade; returns its number. Earlier ones stay as they are."""
+
+    def grades(self, run: str) -> list[StoredGrade]: ...
+
+    # files, by content
+    def put_file(self, content: bytes) -> str:
+        """Keep a body; returns its SHA-256 in hex."""
+
+    def file(self, digest: str) -> bytes: ...
