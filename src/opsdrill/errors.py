@@ -25,13 +25,40 @@ result, not an exception: no class here has the fault `agent`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
-
-if TYPE_CHECKING:
-    from opsdrill.model.problem import Problem
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 Fault = Literal["agent", "author", "operator", "infrastructure", "opsdrill"]
 """Whose fault a failure or a stop was. Only `agent` lowers a grade."""
+
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding in a document: where it is, what is wrong, what would be right.
+
+    `path` is like `validation[2].pattern` (empty for the whole document). `file`, `line` and
+    `column` (both from 1) are known for files only. `code` is a lint code such as `OD001`.
+    """
+
+    path: str
+    message: str
+    severity: Severity = "error"
+    code: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    suggestion: str | None = None
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        return " ".join(part for part in (place and f"{place}:", self.path, self.message) if part)
+
+    def at(self, file: str | None, line: int | None, column: int | None) -> Problem:
+        """The same finding with its place in a file."""
+        return replace(self, file=file, line=line, column=column)
 
 
 class OpsDrillError(Exception):

@@ -59,7 +59,9 @@ class Host(Protocol):
         answers. Cancelling the call kills the command with all its descendants.
         """
 
-    async def put(self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root") -> None:
+    async def put(
+        self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root"
+    ) -> None:
         """Write a file, making missing parent folders (0755, root).
 
         Raises:

@@ -78,18 +78,20 @@ Instant = Annotated[
 ]
 """A moment in UTC, microseconds kept; written and read as RFC 3339."""
 
-NotBlank = Annotated[str, AfterValidator(_not_blank), WithJsonSchema(
-    {"type": "string", "pattern": r"\S"}
-)]
+NotBlank = Annotated[
+    str, AfterValidator(_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})
+]
 ShellText = Annotated[NotBlank, BeforeValidator(_unix_lines)]
 """A shell command as written, with LF line ends."""
 
 HostName = Annotated[str, StringConstraints(pattern=DNS_LABEL)]
 """A DNS label."""
 
-Seconds = Annotated[float, BeforeValidator(
-    lambda value: float(value) if type(value) is int else value
-), Field(gt=0, le=86400 * 7, allow_inf_nan=False)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(lambda value: float(value) if type(value) is int else value),
+    Field(gt=0, le=86400 * 7, allow_inf_nan=False),
+]
 """A duration in seconds; whole numbers may be written without a point."""
 
 
@@ -114,7 +116,8 @@ class Written(Recorded):
             key: item
             for key, item in value.items()
             if not (
-                item is None and isinstance(key, str)
+                item is None
+                and isinstance(key, str)
                 and (field := _field_for(fields, key)) is not None
                 and not field.is_required()
             )

@@ -1,43 +1,13 @@
-"""A problem in a document: where it is, what is wrong, what would be right.
-
-`from_validation` turns pydantic's errors into ours, so that no front end ever words them itself.
-"""
+"""Pydantic's errors in our words, so that no front end ever words them itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
-Severity = Literal["error", "warning", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One finding.
-
-    `path` is like `validation[2].pattern` (empty for the whole document). `file`, `line` and
-    `column` (both from 1) are known for files only. `code` is a lint code such as `OD001`.
-    """
-
-    path: str
-    message: str
-    severity: Severity = "error"
-    code: str | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    suggestion: str | None = None
-
-    def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
-        return " ".join(part for part in (place and f"{place}:", self.path, self.message) if part)
-
-    def at(self, file: str | None, line: int | None, column: int | None) -> Problem:
-        """The same finding with its place in a file."""
-        return replace(self, file=file, line=line, column=column)
+from opsdrill.errors import Problem
 
 
 def dotted(location: Sequence[str | int]) -> str:

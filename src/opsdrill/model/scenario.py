@@ -53,9 +53,9 @@ class SupportFile(Written):
     on: HostName | None = None
     """A host of the scenario; all hosts when left out."""
     mode: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3,4}$")] = "0644"
-    owner: Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]*(:[a-z_][a-z0-9_-]*)?$")] = (
-        "root"
-    )
+    owner: Annotated[
+        str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]*(:[a-z_][a-z0-9_-]*)?$")
+    ] = "root"
 
 
 class Step(Written):
@@ -187,8 +187,11 @@ class Scenario(Written):
             elif name is not None and name not in self.host_names:
                 wrong.append(
                     _fault(
-                        place, name, "{name} is no host of the scenario; its hosts: {known}",
-                        name=repr(name), known=", ".join(self.host_names),
+                        place,
+                        name,
+                        "{name} is no host of the scenario; its hosts: {known}",
+                        name=repr(name),
+                        known=", ".join(self.host_names),
                     )
                 )
         return wrong
@@ -233,7 +236,7 @@ def _fault(
     place: tuple[str | int, ...], value: object, message: str, **context: str
 ) -> InitErrorDetails:
     return InitErrorDetails(
-        type=PydanticCustomError("host", message, context or None),  # type: ignore[arg-type]
+        type=PydanticCustomError("host", message, context or None),
         loc=place,
         input=value,
     )

@@ -132,7 +132,7 @@ class Store(Protocol):
     def find(self, prefix: str) -> list[str]:
         """Ids that start with `prefix`, at most 20."""
 
-    def list(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page: ...
+    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page: ...
 
     def delete(self, run: str) -> None: ...
 
@@ -156,9 +156,7 @@ class Store(Protocol):
 
     def answers(self, run: str) -> list[HostAnswer]: ...
 
-    def save_steps(
-        self, run: str, attempt: int, phase: str, answers: Sequence[HostAnswer]
-    ) -> None:
+    def save_steps(self, run: str, attempt: int, phase: str, answers: Sequence[HostAnswer]) -> None:
         """What the hosts answered to the steps of a phase, for whoever must understand it."""
 
     def steps(self, run: str, phase: str) -> list[HostAnswer]: ...
