@@ -14,7 +14,8 @@
     |-- RequirementMissing      author          a host lacks what the scenario requires
     |-- AgentUnavailable        operator        the agent could not be started
     |-- PatternBudgetExceeded   author          a pattern ran out of its CPU seconds
-    |-- StoreTooNew             operator        the store was written by a newer OpsDrill
+    |-- StoreError              infrastructure  the data folder cannot be read or written
+    |   `-- StoreTooNew         operator        the store was written by a newer OpsDrill
     `-- Interrupted             operator        somebody stopped the run
 
 An exception builds its own message: one sentence that says where, what and what to do. `hint`
@@ -153,7 +154,13 @@ class AgentUnavailable(OpsDrillError):
     fault = "operator"
 
 
-class StoreTooNew(OpsDrillError):
+class StoreError(OpsDrillError):
+    """The store cannot be read or written: disk full, read-only, locked, damaged, not ours."""
+
+    fault = "infrastructure"
+
+
+class StoreTooNew(StoreError):
     fault = "operator"
 
 
