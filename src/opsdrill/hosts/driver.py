@@ -60,9 +60,11 @@ class Host(Protocol):
         """
 
     async def put(
-        self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root"
+        self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
     ) -> None:
         """Write a file, making missing parent folders (0755, root).
+
+        `mode` or `owner` None: a file that exists keeps its own, a new one gets the default.
 
         Raises:
             HostError: it could not be written; says why.

@@ -155,6 +155,16 @@ async def test_files_come_back_as_they_were_put() -> None:
     assert (web.files["/etc/x"].mode, web.files["/etc/x"].owner) == (0o600, "app")
 
 
+async def test_a_file_put_without_mode_and_owner_keeps_its_own() -> None:
+    web = host()
+    await web.put("/etc/x", b"1", mode=0o600, owner="app")
+    await web.put("/etc/x", b"2", mode=None, owner=None)
+    await web.put("/etc/y", b"", mode=None, owner=None)
+    kept, new = web.files["/etc/x"], web.files["/etc/y"]
+    assert (kept.content, kept.mode, kept.owner) == (b"2", 0o600, "app")
+    assert (new.mode, new.owner) == (0o644, "root")
+
+
 async def test_files_that_cannot_be_are_refused() -> None:
     web = host()
     await web.put("/etc/x", b"")

@@ -81,7 +81,7 @@ class FakeHost:
         return self._answer(command, scripted, started)
 
     async def put(
-        self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root"
+        self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
     ) -> None:
         self._must_answer()
         path = self._checked(path)
@@ -92,7 +92,12 @@ class FakeHost:
         others = sum(len(file.content) for name, file in self.files.items() if name != path)
         if others + len(content) > DISK_LIMIT:
             raise HostError(self._name, f"cannot write {path}: no space left")
-        self.files[path] = FakeFile(bytes(content), mode, owner)
+        kept = self.files.get(path, FakeFile(b""))
+        self.files[path] = FakeFile(
+            bytes(content),
+            kept.mode if mode is None else mode,
+            kept.owner if owner is None else owner,
+        )
 
     async def get(self, path: str, *, limit: int = 1024 * 1024) -> bytes:
         self._must_answer()
