@@ -25,6 +25,8 @@ class LabChoice(Recorded):
     name: str
     driver: str
     options: dict[str, str] = {}
+    folder: str | None = None
+    """The folder that relative paths in `options` start from."""
 
 
 class AgentChoice(Recorded):
