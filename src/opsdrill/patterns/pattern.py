@@ -1,0 +1,96 @@
+"""The dialect: what a pattern may be, and what is refused with the place of the fault."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from functools import cached_property
+
+from opsdrill.errors import InvalidPattern
+from opsdrill.patterns.linear import Linear, translate
+
+LONGEST = 20_000
+"""Code points of the longest pattern; Python's parser takes quadratic time in some longer ones."""
+
+_KNOWN_ESCAPES = frozenset("AbBdDsSwWZafnrtvxuUN")  # the letters that Python 3.11 knows
+_NO_ESCAPE = r"\y"
+_WIDE = re.compile(r"\\U000[1-9a-fA-F]|\\U0010|\\N\{|[\U00010000-\U0010ffff]")
+_MOST_WIDE = 16
+"""`re` walks a range of rare characters one by one; so many of them still compile in seconds."""
+
+_quiet = threading.Lock()
+
+
+class Pattern:
+    """A pattern that is known to compile. Made by `compile_pattern`; equal when the text is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def linear(self) -> Linear | None:
+        """The same pattern for the linear-time engine; None where it may differ from `re`."""
+        with _quiet, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return translate(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+
+def compile_pattern(text: str) -> Pattern:
+    """The pattern that `text` writes down, in the dialect of Python 3.11.
+
+    Raises:
+        InvalidPattern: it is empty, `re.compile` refuses it, or it uses syntax that came after
+            Python 3.11; with the position of the fault in code points from 0.
+    """
+    if not text:
+        raise InvalidPattern("an empty pattern matches every value; write what to look for", None)
+    if len(text) > LONGEST:
+        raise InvalidPattern(f"a pattern may have at most {LONGEST} characters", LONGEST)
+    wide = [found.start() for found in _WIDE.finditer(text)]
+    if len(wide) > _MOST_WIDE and "[" in text:
+        raise InvalidPattern(
+            f"a pattern with a set may name at most {_MOST_WIDE} characters beyond U+FFFF",
+            wide[_MOST_WIDE],
+        )
+    _compile(text)
+    _refuse_newer(text)
+    return Pattern(text)
+
+
+def _compile(text: str) -> None:
+    """Let Python compile it, without its warnings: what only warns is part of the dialect."""
+    try:
+        with _quiet, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(text, re.IGNORECASE)
+    except re.error as error:
+        raise InvalidPattern(error.msg, error.pos) from None
+    except RecursionError:
+        raise InvalidPattern("its groups are nested too deeply", None) from None
+    except (ValueError, OverflowError) as error:
+        raise InvalidPattern(str(error), None) from None
+
+
+def _refuse_newer(text: str) -> None:
+    """Refuse escapes that a later Python understands and 3.11 does not, such as `\\z`.
+
+    A backslash in a comment is no escape. So each one in doubt is replaced by an escape that no
+    Python knows: only where that is refused too was it one.
+    """
+    for found in re.finditer(r"\\(.)", text, re.DOTALL):
+        letter = found[1]
+        if letter.isascii() and letter.isalpha() and letter not in _KNOWN_ESCAPES:
+            try:
+                _compile(text[: found.start()] + _NO_ESCAPE + text[found.end() :])
+            except InvalidPattern:
+                raise InvalidPattern(f"bad escape {found[0]}", found.start()) from None
