@@ -1,0 +1,1 @@
+"""Grading: a pure, synchronous function of (rules, job record, host answers)."""

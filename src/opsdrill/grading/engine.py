@@ -1,1 +1,145 @@
-"""Grading: a pure, synchronous function of (rules, job record, host answers)."""
+"""The engine: a grade from a scenario's rules, a sealed job record and host answers.
+
+A pure function but for one thing: a pattern may use up its CPU budget, and that budget is kept in
+the grade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from opsdrill.errors import Fault
+from opsdrill.grading import score
+from opsdrill.grading.completion import broken_off, check_completion
+from opsdrill.grading.evidence import Evidence
+from opsdrill.grading.explain import counted, quoted
+from opsdrill.grading.warnings import warnings_of
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.job import JobRecord
+from opsdrill.model.result import Completion, Grade, RuleResult, Verdict
+from opsdrill.model.rules import PatternMatch, Rule
+from opsdrill.model.scenario import Scenario
+from opsdrill.patterns import Searcher
+from opsdrill.registry import Registry
+
+
+class Validator(Protocol):
+    """Judges one rule. Sees the evidence and nothing else; never raises for what it holds."""
+
+    def __call__(self, rule: Rule, index: int, evidence: Evidence, /) -> RuleResult: ...
+
+
+VALIDATORS: Registry[Validator] = Registry("validator", "opsdrill.validators")
+
+
+def grade(
+    scenario: Scenario,
+    record: JobRecord,
+    answers: Sequence[HostAnswer],
+    searcher: Searcher,
+    *,
+    scenario_version: str | None = None,
+) -> Grade:
+    """Grade a job. Every rule is graded, also after a failed completion check.
+
+    Args:
+        scenario: its rules and hosts, and the time limit of its job.
+        record: the job record, sealed.
+        answers: what the hosts answered to `host_state` rules, in the order asked.
+        searcher: the regex engine.
+        scenario_version: the digest to keep with the grade.
+    """
+    evidence = Evidence(scenario, record, tuple(answers), searcher)
+    completion = check_completion(scenario, record)
+    rules = tuple(
+        VALIDATORS.get(rule.validator)(rule, index, evidence)
+        for index, rule in enumerate(scenario.validation)
+    )
+    verdict = score.verdict(completion, rules)
+    searched = any(isinstance(rule, PatternMatch) for rule in scenario.validation)
+    return Grade(
+        scenario_version=scenario_version,
+        verdict=verdict,
+        reason=_reason(verdict, completion, rules),
+        fault=_fault(verdict, rules, record),
+        compliance=score.compliance(verdict, rules),
+        remediation=score.remediation(verdict, rules),
+        completion=completion,
+        rules=rules,
+        after_agent=verdict == "error" and evidence.acted and not _never_asked(completion, rules),
+        pattern_seconds=searcher.seconds if searched else None,
+        warnings=warnings_of(scenario, record),
+    )
+
+
+def ungraded(
+    reason: str,
+    fault: Fault | None,
+    *,
+    after_agent: bool = False,
+    scenario_version: str | None = None,
+) -> Grade:
+    """The grade of a run that broke off before there was anything to grade.
+
+    Args:
+        reason: one sentence: where, what, and what to do.
+        fault: whose fault it was.
+        after_agent: the agent had acted when it broke off.
+        scenario_version: the digest to keep with the grade.
+    """
+    return Grade(
+        scenario_version=scenario_version,
+        verdict="error",
+        reason=reason,
+        fault=fault,
+        completion=Completion(status="error", reason=reason),
+        after_agent=after_agent,
+    )
+
+
+def _decisive(verdict: Verdict, rules: Sequence[RuleResult]) -> list[RuleResult]:
+    """The rules that make the verdict what it is; silent hosts first, then array order."""
+    if verdict == "error":
+        return sorted(filter(score.blocks, rules), key=lambda rule: not score.silent(rule))
+    return [rule for rule in rules if rule.status == "failed" and rule.required]
+
+
+def _reason(verdict: Verdict, completion: Completion, rules: Sequence[RuleResult]) -> str:
+    if verdict == "passed":
+        return _passed(completion, rules)
+    bad = "error" if verdict == "error" else "failed"
+    decisive = _decisive(verdict, rules)
+    said = [completion.reason] if completion.status == bad else []
+    if decisive:
+        first = f"rule {decisive[0].index} {quoted(decisive[0].label)}: {decisive[0].reason}"
+        more = f" (and {counted(len(decisive) - 1, 'more rule')})" if len(decisive) > 1 else ""
+        said.append(first + more)
+    return "; ".join(said)
+
+
+def _passed(completion: Completion, rules: Sequence[RuleResult]) -> str:
+    if not rules:
+        return f"{completion.reason}; there are no rules"
+    others = [rule for rule in rules if rule.status != "passed"]
+    all_passed = f"{counted(len(rules) - len(others), 'rule')} passed"
+    beside = f", {counted(len(others), 'optional rule')} did not" if others else ""
+    return f"{completion.reason}; {all_passed}{beside}"
+
+
+def _fault(verdict: Verdict, rules: Sequence[RuleResult], record: JobRecord) -> Fault | None:
+    """For an `error`: of the stop where the job was broken off, else of the first rule's error."""
+    if verdict == "passed":
+        return None
+    if verdict == "failed":
+        return "agent"
+    if broken_off(record):
+        return record.stop.fault if record.stop else None
+    return _decisive("error", rules)[0].fault
+
+
+def _never_asked(completion: Completion, rules: Sequence[RuleResult]) -> bool:
+    """What is missing was never asked for, or cannot be known: no doing of the agent's."""
+    return completion.status != "error" and all(
+        rule.fault == "operator" for rule in _decisive("error", rules)
+    )

@@ -1,0 +1,1 @@
+"""One validator a file; each judges one rule from the evidence."""

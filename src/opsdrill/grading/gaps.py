@@ -1,0 +1,60 @@
+"""Gaps: what the record says that it cannot know, or holds only in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdrill.errors import Fault
+from opsdrill.grading.explain import clean
+from opsdrill.model.job import Coverage
+from opsdrill.model.rules import TASK_WHERES, Where
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One thing that the record does not know, or not whole: a `where`, `tasks` or `times`."""
+
+    name: str
+    partial: bool
+    why: str | None
+
+    @property
+    def fault(self) -> Fault:
+        """Evidence that got lost is the infrastructure's; a kind of record that cannot know it
+        was the operator's choice."""
+        return "infrastructure" if self.partial else "operator"
+
+    def __str__(self) -> str:
+        held = "only in part" if self.partial else "not at all"
+        why = f" ({clean(self.why)})" if self.why else ""
+        return f"the record holds `{self.name}` {held}{why}"
+
+
+def gap_in(coverage: Coverage, name: str) -> Gap | None:
+    """The gap in a `where`, in `tasks` or in `times`; None where the record is whole."""
+    seen = coverage.of(name)
+    return None if seen.state == "whole" else Gap(name, seen.state == "partial", seen.why)
+
+
+def gap_in_values(coverage: Coverage, where: Where) -> Gap | None:
+    """The gap in the values of a target: its own, or a task that may be missing with them."""
+    own = gap_in(coverage, where)
+    if own is None and where in TASK_WHERES:
+        return gap_in(coverage, "tasks")
+    return own
+
+
+def all_gaps(coverage: Coverage) -> list[str]:
+    """A sentence for the default and for each own entry that is not whole."""
+    found = []
+    if coverage.default.state != "whole":
+        own = sorted(name for name in coverage.model_fields_set if name != "default")
+        rest = f" but {', '.join(own)}" if own else ""
+        gap = Gap("everything", coverage.default.state == "partial", coverage.default.why)
+        found.append(str(gap).replace("`everything`", f"all evidence{rest}"))
+    for name in type(coverage).model_fields:
+        if name != "default" and getattr(coverage, name) is not None:
+            gap_here = gap_in(coverage, name)
+            if gap_here:
+                found.append(str(gap_here))
+    return found
