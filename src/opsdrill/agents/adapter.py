@@ -74,9 +74,10 @@ class Adapter(Protocol):
     async def work(self, assignment: Assignment, recorder: Recorder) -> None:
         """Work the ticket to its end, reporting to `recorder`.
 
-        When cancelled it ends everything it started, then lets the cancellation through. An
-        exception that is no OpsDrillError counts as a crash of the agent: a job of status
-        `failed`.
+        When cancelled it ends everything it started, reports its tool calls as returned and its
+        tasks as ended, and lets the cancellation through; how the job ended is then for the
+        runner to say. An exception that is no OpsDrillError counts as a crash of the agent: a job
+        of status `failed`.
 
         Raises:
             AgentUnavailable: the agent or its model provider refused to work at all.
