@@ -1,0 +1,227 @@
+"""The engine that works off runs in this process, with asyncio and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from weakref import WeakSet
+
+from opsdrill.errors import UsageError
+from opsdrill.model.result import Result, RunState
+from opsdrill.model.run import RunSpec
+from opsdrill.runner.engine import RunEvent
+from opsdrill.runner.result import Stop, broken_off, stopped
+from opsdrill.runner.run import run
+from opsdrill.runner.subscription import Subscription
+from opsdrill.runner.tools import RunTools
+from opsdrill.store.store import StoredRun
+
+AT_ONCE_SECONDS = 2.0
+"""How long `close(at_once=True)` waits for runs to let go."""
+
+NO_RESULT = "its process ended before the run was over"
+
+log = logging.getLogger(__name__)
+
+
+class InProcessEngine:
+    """Works off runs in the order submitted, at most `parallel` at once (see `Engine`).
+
+    Made and used inside one running loop.
+    """
+
+    def __init__(self, tools: RunTools, *, parallel: int = 1) -> None:
+        if parallel < 1:
+            raise UsageError(f"at least one run at a time is needed, not {parallel}")
+        self._outside = tools.publish
+        self._tools = replace(tools, publish=self._publish)
+        self._parallel = parallel
+        self._submitted: dict[str, RunSpec] = {}
+        """Runs that are not over, in the order submitted."""
+        self._queue: deque[str] = deque()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._followers: WeakSet[Subscription] = WeakSet()
+        self._cancelling: set[str] = set()
+        self._closed = False
+
+    async def submit(self, specs: Sequence[RunSpec]) -> None:
+        """Plan the runs in the store and work them off.
+
+        Raises:
+            UsageError: the engine was closed.
+        """
+        for spec in specs:
+            if self._closed:
+                raise UsageError("no run can be started any more: the engine was closed")
+            if spec.id not in self._submitted:
+                await self._admit(spec)
+
+    async def _admit(self, spec: RunSpec) -> None:
+        self._submitted[spec.id] = spec
+        try:
+            planned = await self._tools.archive.keep(self._plan, spec)
+        except BaseException:
+            del self._submitted[spec.id]
+            raise
+        if not planned:
+            del self._submitted[spec.id]
+        elif self._closed:
+            await self._drop(spec.id)
+        else:
+            self._queue.append(spec.id)
+            self._start_next()
+
+    async def cancel(self, run: str) -> bool:
+        """Stop a run, wait until its hosts are given back; False when it was over already.
+
+        Raises:
+            UsageError: there is no such run, or another process works on it.
+        """
+        if run not in self._submitted:
+            await self._result_of(run)
+            return False
+        if run in self._queue:
+            self._queue.remove(run)
+            await self._drop(run)
+            return True
+        task = self._tasks.get(run)
+        if task is None:
+            return False
+        await self._cancel({run: task})
+        await asyncio.wait({task})
+        return (await self._stored(run)).state == "cancelled"
+
+    async def retry(self, run: str) -> str:
+        """Plan the same run anew under a new id, which its label `retry_of` leads back from.
+
+        Raises:
+            UsageError: there is no such run, or it is not over yet.
+        """
+        stored = await self._stored(run)
+        if stored.state in ("planned", "running"):
+            raise UsageError(f"run {run} is not over yet", hint="cancel it or wait for it first")
+        again = stored.spec.model_copy(
+            update={
+                "id": self._tools.new_id(),
+                "created_at": self._tools.clock(),
+                "labels": {**stored.spec.labels, "retry_of": run},
+            }
+        )
+        await self.submit([again])
+        return again.id
+
+    async def list(self) -> list[tuple[str, RunState]]:
+        """The runs that are not over, in the order submitted."""
+        return [(run, "running" if run in self._tasks else "planned") for run in self._submitted]
+
+    def subscribe(self, runs: Sequence[str] | None = None) -> Subscription:
+        """What happens from now on in these runs, or in all that are not over; ends with them.
+
+        Asked for the next event, it raises UsageError for a run that is not there or that
+        another process works on.
+        """
+        wanted = tuple(self._submitted if runs is None else dict.fromkeys(runs))
+        live = {run for run in wanted if run in self._submitted}
+        over = tuple(run for run in wanted if run not in live)
+        follower = Subscription(live, over, self._result_of)
+        if self._closed and not self._tasks:
+            follower.close()
+        self._followers.add(follower)
+        return follower
+
+    async def close(self, *, at_once: bool = False) -> None:
+        """Start nothing more, cancel what is planned or runs, and wait until hosts are back.
+
+        With `at_once` runs are left where they are: their rows say `running` until the next
+        start finds that this process is no more.
+        """
+        self._closed = True
+        tasks = dict(self._tasks)
+        await self._cancel(tasks)
+        if at_once:
+            await _abandon(set(tasks.values()))
+        else:
+            while self._queue:
+                await self._drop(self._queue.popleft())
+            if tasks:
+                await asyncio.wait(tasks.values())
+        for follower in list(self._followers):
+            follower.close()
+
+    def _plan(self, spec: RunSpec) -> bool:
+        """Keep the run as planned; False when the store knows it as begun or over."""
+        store = self._tools.archive.store
+        try:
+            return store.get(spec.id).state == "planned"
+        except KeyError:
+            store.plan(spec)
+            return True
+
+    def _start_next(self) -> None:
+        while self._queue and len(self._tasks) < self._parallel and not self._closed:
+            run_id = self._queue.popleft()
+            task = asyncio.create_task(self._work(self._submitted[run_id]), name=f"run {run_id}")
+            self._tasks[run_id] = task
+            task.add_done_callback(partial(self._worked, run_id))
+
+    async def _work(self, spec: RunSpec) -> None:
+        try:
+            await run(spec, self._tools)
+        except Exception as error:
+            # The store failed: nobody will find the result there, so it is told here at least.
+            log.debug("run %s could not be kept", spec.id, exc_info=error)
+            self._publish(RunEvent(spec.id, result=stopped(spec, Stop.of(error, None))))
+
+    def _worked(self, run_id: str, _task: asyncio.Task[None]) -> None:
+        del self._tasks[run_id]
+        self._submitted.pop(run_id, None)
+        self._cancelling.discard(run_id)
+        self._start_next()
+
+    async def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
+        """Cancel each run once: a second time would break off its giving back."""
+        await asyncio.sleep(0)  # a task cancelled before its first step would skip its clean-up
+        for run_id, task in tasks.items():
+            if run_id not in self._cancelling and not task.done():
+                self._cancelling.add(run_id)
+                task.cancel()
+
+    async def _drop(self, run_id: str) -> None:
+        """End a run that never began."""
+        result = broken_off(self._submitted[run_id], "cancelled", "cancelled before it began")
+        await self._tools.archive.keep(self._tools.archive.store.finish, run_id, result, None)
+        self._publish(RunEvent(run_id, result=result))
+
+    def _publish(self, event: RunEvent) -> None:
+        if event.result is not None:
+            self._submitted.pop(event.run, None)
+        for follower in list(self._followers):
+            follower.offer(event)
+        self._outside(event)
+
+    async def _stored(self, run_id: str) -> StoredRun:
+        archive = self._tools.archive
+        try:
+            return await archive.keep(archive.store.get, run_id)
+        except KeyError:
+            raise UsageError(f"there is no run {run_id}") from None
+
+    async def _result_of(self, run_id: str) -> Result:
+        stored = await self._stored(run_id)
+        if stored.state in ("planned", "running"):
+            raise UsageError(f"run {run_id} is not over, and this process does not work on it")
+        return stored.result or broken_off(stored.spec, stored.state, NO_RESULT)
+
+
+async def _abandon(tasks: set[asyncio.Task[None]]) -> None:
+    """Break off the giving back of runs, as often as they start another piece of it."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + AT_ONCE_SECONDS
+    while (pending := {task for task in tasks if not task.done()}) and loop.time() < end:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=0.02)

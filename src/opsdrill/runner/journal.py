@@ -1,0 +1,118 @@
+"""What a run keeps and tells while it goes: its phases, its warnings and what hosts answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.result import Grade, Phase, PhaseName, Result
+from opsdrill.model.run import RunSpec
+from opsdrill.runner.engine import RunEvent
+from opsdrill.runner.tools import RunTools
+
+
+@dataclass(slots=True)
+class PhaseNotes:
+    """What a phase leaves behind, also when it fails half way.
+
+    `answers` are what the hosts answered to the phase's own commands, in the order asked;
+    `skipped` says why there was nothing to do.
+    """
+
+    answers: list[HostAnswer] = field(default_factory=list)
+    skipped: str | None = None
+
+
+class Journal:
+    """The run's own account, kept in the store as it grows and published.
+
+    `acted` says whether the agent had begun to act; `warnings` go into the result.
+    """
+
+    def __init__(self, spec: RunSpec, tools: RunTools) -> None:
+        self.spec = spec
+        self.attempt = 0
+        self.acted = False
+        self.warnings: list[str] = []
+        self.store = tools.archive.store
+        self.keep = tools.archive.keep
+        self._tools = tools
+        self._phases: dict[PhaseName, Phase] = {}
+
+    async def begin(self) -> None:
+        """Mark the run as running under this process."""
+        self.attempt = await self.keep(self.store.begin, self.spec.id, self._tools.owner)
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases that began, in the order they did."""
+        return tuple(self._phases.values())
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """The warnings so far."""
+        return tuple(self.warnings)
+
+    @property
+    def worked(self) -> PhaseName | None:
+        """The phase that the run was in when it stopped: the last one before giving back."""
+        names = [name for name in self._phases if name != "restore"]
+        return names[-1] if names else None
+
+    @asynccontextmanager
+    async def phase(self, name: PhaseName) -> AsyncIterator[PhaseNotes]:
+        """Record one phase: its start, its end, its outcome and what its hosts answered."""
+        notes = PhaseNotes()
+        started = self._tools.clock()
+        await self._record(Phase(name=name, status="running", started_at=started))
+        try:
+            yield notes
+        except Exception as error:
+            await self._end(name, started, "failed", notes, str(error) or type(error).__name__)
+            raise
+        except BaseException:
+            await self._end(name, started, "interrupted", notes, None)
+            raise
+        status: Literal["skipped", "done"] = "skipped" if notes.skipped else "done"
+        await self._end(name, started, status, notes, notes.skipped)
+
+    async def _end(
+        self,
+        name: PhaseName,
+        started: datetime,
+        status: Literal["done", "failed", "skipped", "interrupted"],
+        notes: PhaseNotes,
+        reason: str | None,
+    ) -> None:
+        if notes.answers:
+            answers = tuple(notes.answers)
+            await self.keep(self.store.save_steps, self.spec.id, self.attempt, name, answers)
+        ended = self._tools.clock()
+        await self._record(
+            Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
+        )
+
+    async def _record(self, phase: Phase) -> None:
+        self._phases[phase.name] = phase
+        self._tools.publish(RunEvent(self.spec.id, phase=phase))
+        await self.keep(self.store.phase, self.spec.id, self.attempt, phase)
+
+    async def finish(self, result: Result, grade: Grade | None) -> None:
+        """The run is over: keep its result, then tell it, so that who hears of it can read it."""
+        landing = self._tools.archive.submit(self.store.finish, self.spec.id, result, grade)
+        try:
+            await asyncio.shield(landing)
+        except asyncio.CancelledError:
+            await asyncio.wait({landing})
+            self._publish_kept(landing, result)
+            raise
+        self._publish_kept(landing, result)
+
+    def _publish_kept(self, landing: asyncio.Future[None], result: Result) -> None:
+        if landing.exception() is None:
+            self._tools.publish(RunEvent(self.spec.id, result=result))

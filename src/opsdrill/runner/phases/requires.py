@@ -1,0 +1,77 @@
+"""What the scenario requires of its hosts, asked before the agent starts.
+
+A host that lacks a command would otherwise look like an agent that could not work.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from opsdrill.errors import HostError, RequirementMissing
+from opsdrill.hosts.driver import Host
+from opsdrill.model.host import Command, HostAnswer
+from opsdrill.model.scenario import Scenario
+from opsdrill.runner.phases.steps import ask, outcome, tail
+
+SYSTEMD = "test -d /run/systemd/system"
+"""True where systemd is the running init; see sd_booted(3)."""
+OTHER_USER = "nobody"
+
+
+async def requires(
+    scenario: Scenario, hosts: Mapping[str, Host], answers: list[HostAnswer]
+) -> None:
+    """Ask every host for what the scenario requires of it.
+
+    Raises:
+        RequirementMissing: names the host and everything it lacks.
+        HostError: a host could not be asked.
+    """
+    for name in scenario.host_names:
+        lacking = await _lacking(scenario, hosts, name, answers)
+        if lacking:
+            raise RequirementMissing(
+                f"host {name} lacks {', '.join(lacking)}, which the scenario requires;"
+                " the agent was not started and is not to blame",
+                hint="use an image or a driver that has it, or take it out of `requires`",
+            )
+
+
+async def _lacking(
+    scenario: Scenario, hosts: Mapping[str, Host], name: str, answers: list[HostAnswer]
+) -> list[str]:
+    wanted = scenario.requires
+    programs = dict.fromkeys((*wanted.commands, *wanted.by_host.get(name, ())))
+    limit = scenario.limits.command_seconds
+    lacking = []
+    if programs:
+        command = Command(run=missing_programs(tuple(programs)), timeout=limit)
+        answer = await ask(hosts[name], command, answers, "the check of `requires`")
+        if answer.exit_code != 0:
+            raise HostError(name, f"the check of `requires` {outcome(answer)}{tail(answer)}")
+        lacking += [line for line in answer.stdout.splitlines() if line in programs]
+    if wanted.systemd:
+        command = Command(run=SYSTEMD, timeout=limit)
+        answer = await ask(hosts[name], command, answers, "the check for systemd")
+        if answer.exit_code != 0:
+            lacking.append("systemd")
+    if wanted.users and not await _has_users(hosts[name], limit, answers):
+        lacking.append("users other than root")
+    return lacking
+
+
+def missing_programs(programs: tuple[str, ...]) -> str:
+    """Shell text that prints those of the programs that the host does not have, one a line."""
+    words = " ".join(shlex.quote(program) for program in programs)
+    return (
+        f'for program in {words}; do command -v "$program" >/dev/null 2>&1'
+        ' || printf "%s\\n" "$program"; done'
+    )
+
+
+async def _has_users(host: Host, limit: float, answers: list[HostAnswer]) -> bool:
+    # No answer as another user, on a host that just answered root, is an answer here.
+    answer = await host.run(Command(run="id -u", user=OTHER_USER, timeout=limit))
+    answers.append(answer)
+    return answer.exit_code == 0 and answer.stdout.strip() not in ("", "0")

@@ -1,0 +1,51 @@
+"""Steps on hosts: ask, and say in words what became of it. Used by every phase that has steps."""
+
+from __future__ import annotations
+
+from opsdrill.errors import HostError, HostUnreachable
+from opsdrill.hosts.driver import Host
+from opsdrill.model.host import Command, HostAnswer
+
+TAIL_LINES = 3
+TAIL_CHARACTERS = 300
+
+
+async def ask(host: Host, command: Command, answers: list[HostAnswer], what: str) -> HostAnswer:
+    """Run a command on a host and note the answer.
+
+    Args:
+        what: what the command belongs to, for the message (`setup step 2`).
+
+    Returns:
+        An exit status or a time-out.
+
+    Raises:
+        HostUnreachable: the host does not answer.
+        HostError: the connection was lost half way, so nobody knows what became of the command.
+    """
+    answer = await host.run(command)
+    answers.append(answer)
+    if answer.unreachable:
+        why = f" ({answer.reason})" if answer.reason else ""
+        raise HostUnreachable(answer.on, f"does not answer in {what}{why}")
+    if answer.dropped:
+        raise HostError(answer.on, f"lost the connection in {what}; what became of it is not known")
+    return answer
+
+
+def outcome(answer: HostAnswer) -> str:
+    """`ended with exit status 2`, or what stands in its place."""
+    if answer.timed_out:
+        limit = f" within {answer.timeout:g} s" if answer.timeout is not None else " in time"
+        return f"gave no exit status{limit}"
+    if answer.exit_code is None:
+        return "gave no answer"
+    return f"ended with exit status {answer.exit_code}"
+
+
+def tail(answer: HostAnswer) -> str:
+    """The end of what the command printed, on one line; errors before ordinary output."""
+    text = answer.stderr.strip() or answer.stdout.strip()
+    lines = [line.strip() for line in text[-4 * TAIL_CHARACTERS :].splitlines() if line.strip()]
+    shown = " | ".join(lines[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+    return f": {shown}" if shown else ""

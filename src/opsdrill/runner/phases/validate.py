@@ -1,0 +1,47 @@
+"""Validate: ask the hosts what the rules ask, all of it, whatever became of the job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from opsdrill.hosts.driver import Host
+from opsdrill.model.host import Command, HostAnswer
+from opsdrill.model.rules import HostState
+from opsdrill.model.scenario import Scenario
+
+HOSTS_AT_ONCE = 16
+
+
+async def ask_hosts(
+    scenario: Scenario, hosts: Mapping[str, Host], answers: list[HostAnswer]
+) -> None:
+    """Run the `host_state` commands: in array order on one host, hosts side by side.
+
+    Args:
+        answers: gets the answers in the order of the rules; those given so far when it is
+            stopped half way. A silent host is an answer like any other here.
+    """
+    checks = [
+        (index, scenario.host_of(rule.on), rule.run)
+        for index, rule in enumerate(scenario.validation)
+        if isinstance(rule, HostState)
+    ]
+    given: dict[int, HostAnswer] = {}
+    slots = asyncio.Semaphore(HOSTS_AT_ONCE)
+
+    async def ask_one(name: str, asked: Sequence[tuple[int, str]]) -> None:
+        async with slots:
+            for index, text in asked:
+                command = Command(run=text, timeout=scenario.limits.command_seconds)
+                given[index] = await hosts[name].run(command)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for name in dict.fromkeys(on for _, on, _ in checks):
+                asked = [(index, text) for index, on, text in checks if on == name]
+                group.create_task(ask_one(name, asked))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    finally:
+        answers.extend(given[index] for index in sorted(given))

@@ -1,0 +1,201 @@
+"""The main path: one run, from the first check to the stored verdict. Read this first.
+
+    begin      the run's row says who works on it
+    preflight  rules, lab and agent can work at all
+    provision  hosts are made; they have what the scenario requires, and its files
+    setup      the hosts are broken on purpose
+    ready      the fault is proved to be there
+    execute    the ticket goes to the agent; the job record is sealed
+    validate   the hosts are asked what the rules ask; then everything is graded
+    restore    lasting hosts are brought back
+    done       hosts are given back, the result is kept and told
+
+A stop before the grade ends in `error` and says whose fault it was; only what the agent did
+lowers a grade. Hosts are given back whatever happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+from opsdrill.agents.adapter import Adapter
+from opsdrill.errors import HostError, OpsDrillError
+from opsdrill.grading.engine import grade
+from opsdrill.hosts.driver import Driver, Host
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.job import JobRecord
+from opsdrill.model.result import PHASES, Grade, Result
+from opsdrill.model.run import RunSpec
+from opsdrill.runner.batches import EventBatches
+from opsdrill.runner.engine import RunEvent
+from opsdrill.runner.journal import Journal
+from opsdrill.runner.phases.execute import Attendance, assignment, execute, ticket
+from opsdrill.runner.phases.files import put_files
+from opsdrill.runner.phases.preflight import context_of, preflight
+from opsdrill.runner.phases.ready import ready
+from opsdrill.runner.phases.requires import requires
+from opsdrill.runner.phases.restore import restore
+from opsdrill.runner.phases.setup import setup
+from opsdrill.runner.phases.validate import ask_hosts
+from opsdrill.runner.result import Stop, broken_off, graded, stopped
+from opsdrill.runner.tools import RunTools
+
+log = logging.getLogger(__name__)
+
+
+async def run(spec: RunSpec, tools: RunTools) -> Result:
+    """Work off one planned run and keep its result.
+
+    Cancelled, it gives the hosts back, keeps the run as `cancelled` with what was recorded, and
+    lets the cancellation through.
+
+    Raises:
+        KeyError: the run was not planned in the store.
+        Exception: what the store raises when it cannot keep the run; everything else that goes
+            wrong is the result.
+    """
+    journal = Journal(spec, tools)
+    verdict: Grade | None = None
+    try:
+        verdict = await _drill(spec, tools, journal)
+        result = graded(spec, verdict, phases=journal.phases, warnings=journal.warned)
+    except asyncio.CancelledError:
+        reason = f"cancelled in the phase {journal.worked or PHASES[0]}"
+        phases, warnings = journal.phases, journal.warned
+        await journal.finish(
+            broken_off(spec, "cancelled", reason, phases=phases, warnings=warnings), None
+        )
+        raise
+    except Exception as error:
+        if not isinstance(error, OpsDrillError):
+            log.debug("run %s failed", spec.id, exc_info=error)
+        result = stopped(
+            spec,
+            Stop.of(error, journal.worked),
+            phases=journal.phases,
+            warnings=journal.warned,
+            after_agent=journal.acted,
+        )
+    await journal.finish(result, verdict)
+    return result
+
+
+async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
+    """The phases, one after the other; what a phase needs of an earlier one is a plain value."""
+    scenario = spec.scenario
+    await journal.begin()
+    async with journal.phase("preflight"):
+        driver = tools.driver(spec.lab)
+        adapter = tools.adapter(spec.agent.adapter)(context_of(spec))
+        await preflight(scenario, driver, adapter)
+    async with AsyncExitStack() as given_back:
+        async with journal.phase("provision") as notes:
+            hosts = await _provision(spec, driver, journal, given_back)
+            await requires(scenario, hosts, notes.answers)
+            if (
+                not driver.throw_away
+            ):  # what an earlier run left; where nothing was left, steps fail
+                await restore(scenario, hosts, notes.answers)
+            await put_files(scenario, spec.files, hosts, tools.archive)
+        async with journal.phase("setup") as notes:
+            notes.skipped = None if scenario.setup else "the scenario has no setup steps"
+            await setup(scenario, hosts, notes.answers)
+        async with journal.phase("ready") as notes:
+            notes.skipped = None if scenario.ready else "the scenario has no ready checks"
+            await ready(scenario, hosts, notes.answers)
+            for host in hosts.values():
+                await host.mark()
+        async with journal.phase("execute"):
+            record = await _execute(spec, tools, journal, adapter, hosts)
+        async with journal.phase("validate"):
+            await _note_changes(journal, hosts)
+            answers = await _ask_hosts(spec, journal, hosts)
+            return await asyncio.to_thread(
+                grade,
+                scenario,
+                record,
+                answers,
+                tools.searcher,
+                scenario_version=spec.scenario_version,
+            )
+
+
+async def _provision(
+    spec: RunSpec, driver: Driver, journal: Journal, given_back: AsyncExitStack
+) -> Mapping[str, Host]:
+    """Make the hosts, and make sure that they are restored and given back at the end."""
+    if not spec.scenario.hosts:
+        return {}
+    fleet = await driver.provision(spec.id, spec.scenario.hosts)
+    given_back.push_async_callback(fleet.release)
+    given_back.push_async_callback(_restore_after, spec, driver, fleet.hosts, journal)
+    for host in fleet.hosts.values():
+        await journal.keep(journal.store.save_host, spec.id, journal.attempt, host.facts)
+    return fleet.hosts
+
+
+async def _restore_after(
+    spec: RunSpec, driver: Driver, hosts: Mapping[str, Host], journal: Journal
+) -> None:
+    async with journal.phase("restore") as notes:
+        if driver.throw_away:
+            notes.skipped = "the hosts are thrown away"
+        elif not spec.scenario.restore:
+            notes.skipped = "the scenario has no restore steps"
+        else:
+            journal.warnings += await restore(spec.scenario, hosts, notes.answers)
+
+
+async def _execute(
+    spec: RunSpec,
+    tools: RunTools,
+    journal: Journal,
+    adapter: Adapter,
+    hosts: Mapping[str, Host],
+) -> JobRecord:
+    """Let the agent work; whatever ends it, what it did is sealed before anything is graded."""
+    events = EventBatches(
+        tools.archive,
+        spec.id,
+        journal.attempt,
+        lambda event: tools.publish(RunEvent(spec.id, job=event)),
+    )
+    recorder = Attendance(events, ticket(spec.scenario), tools.clock)
+    task = assignment(spec.scenario, hosts)
+    try:
+        await execute(spec.id, adapter, task, recorder, events.broken)
+    finally:
+        journal.acted = recorder.acted
+        await events.flush()
+        record = await asyncio.to_thread(recorder.job_record)
+        await journal.keep(journal.store.save_record, spec.id, journal.attempt, record)
+    return record
+
+
+async def _note_changes(journal: Journal, hosts: Mapping[str, Host]) -> None:
+    """Keep which files changed since setup, before the rules' own commands change any."""
+    for name, host in hosts.items():
+        try:
+            changed = await host.changed()
+        except HostError as error:
+            journal.warnings.append(f"the changed files of host {name} are not known: {error}")
+            continue
+        await journal.keep(
+            journal.store.save_host, journal.spec.id, journal.attempt, host.facts, changed
+        )
+
+
+async def _ask_hosts(
+    spec: RunSpec, journal: Journal, hosts: Mapping[str, Host]
+) -> tuple[HostAnswer, ...]:
+    """The host answers, kept before they are graded."""
+    answers: list[HostAnswer] = []
+    try:
+        await ask_hosts(spec.scenario, hosts, answers)
+    finally:
+        kept = tuple(answers)
+        await journal.keep(journal.store.save_answers, spec.id, journal.attempt, kept)
+    return kept

@@ -1,0 +1,54 @@
+"""What a run works with: everything that is not part of the run itself."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from opsdrill.agents.adapter import ADAPTERS, Adapter
+from opsdrill.hosts.driver import Driver
+from opsdrill.model.run import LabChoice
+from opsdrill.patterns import Searcher
+from opsdrill.runner.archive import Archive
+from opsdrill.runner.engine import RunEvent
+from opsdrill.store.store import Owner
+
+
+def new_run_id() -> str:
+    """An id for a new run: the moment, so that ids sort by age, and eight random digits."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+
+
+def _unheard(_event: RunEvent) -> None:
+    """Nobody listens."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """What a run works with.
+
+    Args:
+        archive: the store, from its worker thread.
+        driver: the driver of a lab; made once for a process, so the same lab gives the same one.
+        searcher: finds patterns in evidence, with bounds; used from several threads.
+        owner: this process, as the store remembers it.
+        adapter: the class of an adapter by name; raises UnknownName.
+        publish: told what happens, on the loop's thread; must be quick and must not raise.
+        clock: the present moment, with an offset.
+        new_id: gives ids for runs that the runner plans itself.
+    """
+
+    archive: Archive
+    driver: Callable[[LabChoice], Driver]
+    searcher: Searcher
+    owner: Owner
+    adapter: Callable[[str], type[Adapter]] = ADAPTERS.get
+    publish: Callable[[RunEvent], None] = _unheard
+    clock: Callable[[], datetime] = _now
+    new_id: Callable[[], str] = new_run_id
