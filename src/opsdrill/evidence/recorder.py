@@ -6,13 +6,17 @@ Events go to a sink as they come, so that a killed run leaves a readable record 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from opsdrill.evidence.draft import Draft, EventRefused
 from opsdrill.model.event import JobEvent
 from opsdrill.model.job import JobRecord
 from opsdrill.model.ticket import Ticket
+
+__all__ = ["EventRefused", "EventSink", "Recorder", "assemble"]
 
 
 class EventSink(Protocol):
@@ -24,6 +28,8 @@ class EventSink(Protocol):
 
 class Recorder:
     """Takes events in the order they happen, stamps and numbers them, passes them on.
+
+    May be called from several threads; the order of the calls is the order of the record.
 
     Args:
         sink: where every event is kept.
@@ -38,19 +44,52 @@ class Recorder:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._sink = sink
-        self._ticket = ticket
         self._clock = clock
-        self._events: list[JobEvent] = []
+        self._draft = Draft(ticket)
+        self._seq = 0
+        self._last: datetime | None = None
+        self._lock = threading.Lock()
 
     def record(self, event: JobEvent) -> None:
-        """Keep one event; without a time it gets the present one."""
-        raise NotImplementedError
+        """Keep one event; without a time it gets the present one.
+
+        An event that the sink could not keep is not in the record either.
+
+        Raises:
+            EventRefused: it cannot follow what was recorded before (see `Draft.check`). Nothing
+                is kept of it, and the record stays as it was.
+        """
+        with self._lock:
+            if event.at is None:
+                event = event.model_copy(update={"at": self._now()})
+            self._draft.check(event)
+            self._sink.append(self._seq, event)
+            self._seq += 1
+            self._draft.take(event)
+
+    def _now(self) -> datetime:
+        """The present moment; never before the last one given, though a clock may be set back."""
+        now = self._clock().astimezone(UTC)
+        self._last = now if self._last is None else max(now, self._last)
+        return self._last
 
     def job_record(self) -> JobRecord:
         """The job record of everything recorded so far."""
-        return assemble(self._ticket, self._events)
+        with self._lock:
+            return self._draft.job_record()
 
 
 def assemble(ticket: Ticket, events: Iterable[JobEvent]) -> JobRecord:
-    """The job record that a sequence of events tells."""
-    raise NotImplementedError
+    """The job record that a sequence of events tells.
+
+    A sequence that breaks off (the run was killed) gives a job of status `failed`, the stop
+    reason `interrupted`, and a coverage that is nowhere `whole`.
+
+    Raises:
+        EventRefused: an event cannot follow those before it.
+    """
+    draft = Draft(ticket)
+    for event in events:
+        draft.check(event)
+        draft.take(event)
+    return draft.job_record()
