@@ -6,8 +6,9 @@ as leaving it out. `Recorded` is for what programs write (job records, results).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,16 +16,35 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
+    JsonValue,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError
 
 T = TypeVar("T")
 
 DNS_LABEL = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+KEY = r"^[a-z0-9][a-z0-9-]*$"
+USER = r"^[a-z_][a-z0-9_-]{0,31}\$?$"
+OWNER = r"^[a-z_][a-z0-9_-]*(:[a-z_][a-z0-9_-]*)?$"
+MODE = r"^0?[0-7]{3,4}$"
+PROGRAM = r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]*$"
+
+SHAPES = {
+    DNS_LABEL: "must be a host name of small letters, digits and hyphens (at most 63, "
+    "no hyphen at either end)",
+    KEY: "must be of small letters, digits and hyphens, not starting with a hyphen",
+    USER: "must be the name of a user, like root or www-data",
+    OWNER: "must be the name of a user, like root, or of a user and a group, like root:adm",
+    MODE: 'must be an octal file mode in three or four digits, like "0644"',
+    PROGRAM: "must be the name of a command, without a path",
+}
+"""What each of the patterns above asks for, in words."""
 
 
 def _tuple(value: object) -> object:
@@ -87,12 +107,46 @@ ShellText = Annotated[NotBlank, BeforeValidator(_unix_lines)]
 HostName = Annotated[str, StringConstraints(pattern=DNS_LABEL)]
 """A DNS label."""
 
+SECONDS_LIMIT = 86400 * 7
+
+
+def _seconds(value: object) -> object:
+    # Past the limit the digits do not matter, and Python refuses to turn very many into a float.
+    return float(max(-1, min(value, SECONDS_LIMIT + 1))) if type(value) is int else value
+
+
 Seconds = Annotated[
-    float,
-    BeforeValidator(lambda value: float(value) if type(value) is int else value),
-    Field(gt=0, le=86400 * 7, allow_inf_nan=False),
+    float, BeforeValidator(_seconds), Field(gt=0, le=SECONDS_LIMIT, allow_inf_nan=False)
 ]
 """A duration in seconds; whole numbers may be written without a point."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """Marks a type that may also be written in other ways: JSON Schemas of those."""
+
+    schemas: tuple[dict[str, JsonValue], ...]
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [*self.schemas, handler(core)]}
+
+
+def refused(
+    place: tuple[str | int, ...], value: object, message: str, **context: str
+) -> InitErrorDetails:
+    """One error for `refuse`: where, the wrong value, and a template filled from `context`."""
+    return InitErrorDetails(
+        type=PydanticCustomError("refused", message, context or None),
+        loc=place,
+        input=value,
+    )
+
+
+def refuse(title: str, errors: list[InitErrorDetails]) -> NoReturn:
+    """Stop validation with several errors at once, each at its own place below this one."""
+    raise ValidationError.from_exception_data(title, errors)
 
 
 class Recorded(BaseModel):
@@ -105,6 +159,18 @@ class Recorded(BaseModel):
 
 class Written(Recorded):
     """As `Recorded`, and an explicit null for an optional key counts as not written."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core)
+        body = handler.resolve_ref_schema(schema)
+        required = body.get("required", [])
+        for key, value in body.get("properties", {}).items():
+            if key not in required and {"type": "null"} not in value.get("anyOf", []):
+                body["properties"][key] = _or_null(value)
+        return schema
 
     @model_validator(mode="before")
     @classmethod
@@ -122,6 +188,15 @@ class Written(Recorded):
                 and not field.is_required()
             )
         }
+
+
+def _or_null(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """The same schema for an optional key, where a null stands for nothing written."""
+    about: JsonSchemaValue = {
+        key: schema[key] for key in ("title", "description", "default") if key in schema
+    }
+    bare = {key: value for key, value in schema.items() if key not in about}
+    return {**about, "anyOf": [bare, {"type": "null"}]}
 
 
 def _field_for(fields: dict[str, Any], key: str) -> Any:

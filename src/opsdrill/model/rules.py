@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Discriminator, Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from opsdrill.model.fields import HostName, Items, NotBlank, ShellText, Written
+from opsdrill.model.fields import HostName, Items, NotBlank, ShellText, Written, refuse, refused
 
 Resolution = Literal["success", "partial", "no_action", "agentic_failure", "hard_failure"]
 RESOLUTIONS: tuple[Resolution, ...] = get_args(Resolution)
@@ -84,15 +84,17 @@ class TaskCount(_Rule):
     def _bounds(self) -> TaskCount:
         if self.min is None and self.max is None:
             raise PydanticCustomError("no_bound", "needs `min` or `max` or both")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise PydanticCustomError("bounds", "has a `min` that is more than its `max`")
+        if self.min is not None and self.max is not None and self.max < self.min:
+            low, high = str(self.min), str(self.max)
+            message = "is {low}, more than `max` ({high})"
+            refuse("TaskCount", [refused(("min",), self.min, message, low=low, high=high)])
         return self
 
 
 class TurnItem(Written):
     """What one turn of the job must have been."""
 
-    hosts: Annotated[Items[HostName], Field(min_length=1)] | None = None
+    hosts: Annotated[Items[HostName], Field(min_length=1, max_length=64)] | None = None
     """Every one of them has a task in the turn; without `at_least`, no other host has."""
     at_least: Annotated[int, Field(ge=1)] | None = None
     """The turn has at least this many different hosts."""
@@ -101,10 +103,13 @@ class TurnItem(Written):
     def _says_something(self) -> TurnItem:
         if self.hosts is None and self.at_least is None:
             raise PydanticCustomError("no_turn", "needs `hosts` or `at_least` or both")
-        if self.hosts is not None and len(set(self.hosts)) < len(self.hosts):
-            twice = next(name for name in self.hosts if self.hosts.count(name) > 1)
-            raise PydanticCustomError(
-                "host_twice", "lists the host {name} twice in `hosts`", {"name": repr(twice)}
+        names = self.hosts or ()
+        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        if twice:
+            message = "lists the host {name} a second time"
+            refuse(
+                "TurnItem",
+                [refused(("hosts", i), names[i], message, name=repr(names[i])) for i in twice],
             )
         return self
 
@@ -124,16 +129,28 @@ def _tag(value: Any) -> str | None:
     return f"<{name}>" if name in VALIDATORS else None
 
 
+def _known_validator(value: object) -> object:
+    if isinstance(value, _Rule):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticCustomError("model_type", "must be an object")
+    if "validator" not in value:
+        refuse("Rule", [InitErrorDetails(type="missing", loc=("validator",), input=value)])
+    if value["validator"] not in VALIDATORS:
+        known = {"expected": ", ".join(VALIDATORS)}
+        wrong = InitErrorDetails(
+            type="literal_error", loc=("validator",), input=value["validator"], ctx=known
+        )
+        refuse("Rule", [wrong])
+    return value
+
+
 Rule = Annotated[
     Annotated[HostState, Tag("<host_state>")]
     | Annotated[JobResolutionStatus, Tag("<job_resolution_status>")]
     | Annotated[PatternMatch, Tag("<pattern_match>")]
     | Annotated[TaskCount, Tag("<task_count>")]
     | Annotated[Turns, Tag("<turns>")],
-    Discriminator(
-        _tag,
-        custom_error_type="unknown_validator",
-        custom_error_message="must be an object whose `validator` is one of "
-        + ", ".join(VALIDATORS),
-    ),
+    Discriminator(_tag),
+    BeforeValidator(_known_validator),
 ]

@@ -5,17 +5,41 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-from collections.abc import Mapping
-from typing import Annotated, Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ModelWrapValidatorHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, ValidationError
+from pydantic_core.core_schema import ErrorType
 
-from opsdrill.model.fields import HostName, Items, NotBlank, Seconds, ShellText, Written
-from opsdrill.model.rules import HostState, Rule, Turns
-
-KEY = r"^[a-z0-9][a-z0-9-]*$"
-USER = r"^[a-z_][a-z0-9_-]{0,31}\$?$"
+from opsdrill.model.fields import (
+    DNS_LABEL,
+    KEY,
+    MODE,
+    OWNER,
+    PROGRAM,
+    USER,
+    HostName,
+    Items,
+    NotBlank,
+    Seconds,
+    ShellText,
+    ShortForm,
+    Written,
+    refuse,
+    refused,
+)
+from opsdrill.model.host_names import host_mistakes
+from opsdrill.model.rules import Rule
 
 Key = Annotated[str, StringConstraints(pattern=KEY, max_length=100)]
 UserName = Annotated[str, StringConstraints(pattern=USER)]
@@ -31,6 +55,11 @@ class HostSpec(Written):
 
 def _host(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
+
+
+Host = Annotated[
+    HostSpec, BeforeValidator(_host), ShortForm(({"type": "string", "pattern": DNS_LABEL},))
+]
 
 
 def _inside(value: str) -> str:
@@ -52,10 +81,8 @@ class SupportFile(Written):
     to: Annotated[NotBlank, AfterValidator(_absolute)]
     on: HostName | None = None
     """A host of the scenario; all hosts when left out."""
-    mode: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3,4}$")] = "0644"
-    owner: Annotated[
-        str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]*(:[a-z_][a-z0-9_-]*)?$")
-    ] = "root"
+    mode: Annotated[str, StringConstraints(pattern=MODE)] = "0644"
+    owner: Annotated[str, StringConstraints(pattern=OWNER)] = "root"
 
 
 class Step(Written):
@@ -93,7 +120,7 @@ class Reply(Written):
 
     when: NotBlank
     after: Seconds | None = None
-    body: NotBlank
+    body: str
 
 
 class Limits(Written):
@@ -104,27 +131,14 @@ class Limits(Written):
     setup_seconds: Seconds = 300.0
 
 
-def _requires(value: object) -> object:
-    if isinstance(value, list):
-        commands = [item for item in value if item not in ("users", "systemd")]
-        return {
-            "commands": commands,
-            "users": "users" in value,
-            "systemd": "systemd" in value,
-        }
-    known = {"commands", "by_host", "users", "systemd"}
-    if isinstance(value, dict) and not (set(value) & known):
-        return {"by_host": value}
-    return value
-
-
-Program = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.+][A-Za-z0-9_.+-]*$")]
+Program = Annotated[str, StringConstraints(pattern=PROGRAM)]
 
 
 class Requires(Written):
     """What the hosts must have before the agent starts.
 
-    Written as a list (`[curl, python3, users]`), by host (`{web-01: [curl]}`), or in full.
+    Written as a list (`[curl, python3, users]`), by host (`{web-01: [curl], users: true}`), or
+    in full.
     """
 
     commands: Items[Program] = ()
@@ -134,6 +148,78 @@ class Requires(Written):
     systemd: bool = False
 
 
+_ABILITIES = ("users", "systemd")
+_PROGRAM = re.compile(PROGRAM.removesuffix("$") + r"\Z")
+_LABEL = re.compile(DNS_LABEL.removesuffix("$") + r"\Z")
+
+
+def _requires(value: object) -> object:
+    """The short forms in full; they are checked here, where their places are still known."""
+    if isinstance(value, list):
+        return _from_list(value)
+    if isinstance(value, dict):
+        by_host = {key: item for key, item in value.items() if key not in Requires.model_fields}
+        if by_host and "by_host" not in value:
+            wrong = [error for host, items in by_host.items() for error in _wrong_host(host, items)]
+            if wrong:
+                refuse("Requires", wrong)
+            rest = {key: item for key, item in value.items() if key not in by_host}
+            return {**rest, "by_host": by_host}
+    return value
+
+
+def _from_list(value: list[Any]) -> dict[str, object]:
+    wrong = [error for place, item in enumerate(value) for error in _wrong_program((place,), item)]
+    if wrong:
+        refuse("Requires", wrong)
+    commands = [item for item in value if item not in _ABILITIES]
+    return {"commands": commands, **{name: name in value for name in _ABILITIES}}
+
+
+def _wrong_host(host: object, items: object) -> Iterator[InitErrorDetails]:
+    if not isinstance(host, str) or _LABEL.match(host) is None:
+        yield refused((str(host),), host, "is neither a host nor `commands`, `users`, `systemd`")
+    elif not isinstance(items, list):
+        yield InitErrorDetails(type="list_type", loc=(host,), input=items)
+    else:
+        for place, item in enumerate(items):
+            if item in _ABILITIES:
+                message = "is asked of all hosts; write `{name}: true` beside the hosts"
+                yield refused((host, place), item, message, name=str(item))
+            else:
+                yield from _wrong_program((host, place), item)
+
+
+def _wrong_program(place: tuple[str | int, ...], item: object) -> Iterator[InitErrorDetails]:
+    if not isinstance(item, str):
+        yield InitErrorDetails(type="string_type", loc=place, input=item)
+    elif _PROGRAM.match(item) is None:
+        context = {"pattern": PROGRAM}
+        yield InitErrorDetails(type="string_pattern_mismatch", loc=place, input=item, ctx=context)
+
+
+_PROGRAMS: dict[str, JsonValue] = {
+    "type": "array",
+    "items": {"type": "string", "pattern": PROGRAM},
+}
+_YES_NO: dict[str, JsonValue] = {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
+Required = Annotated[
+    Requires,
+    BeforeValidator(_requires),
+    ShortForm(
+        (
+            _PROGRAMS,
+            {
+                "type": "object",
+                "properties": {"users": _YES_NO, "systemd": _YES_NO, "commands": _PROGRAMS},
+                "patternProperties": {DNS_LABEL: {}},
+                "additionalProperties": False,
+            },
+        )
+    ),
+]
+
+
 class Scenario(Written):
     """One drill. What the agent sees of it: the ticket, the hosts, the operational rules."""
 
@@ -141,12 +227,12 @@ class Scenario(Written):
     title: NotBlank
     description: str = ""
     tags: Items[NotBlank] = ()
-    ticket_title: NotBlank
+    ticket_title: str
     ticket_body: str = ""
-    hosts: Annotated[Items[Annotated[HostSpec, BeforeValidator(_host)]], Field(max_length=64)] = ()
-    operational_rules: Items[NotBlank] = ()
+    hosts: Annotated[Items[Host], Field(max_length=64)] = ()
+    operational_rules: Items[str] = ()
     files: Items[SupportFile] = ()
-    requires: Annotated[Requires, BeforeValidator(_requires)] = Requires()
+    requires: Required = Requires()
     setup: Items[Step] = ()
     ready: Items[ReadyCheck] = ()
     replies: Items[Reply] = ()
@@ -163,57 +249,23 @@ class Scenario(Written):
         """The host that `on` means: the first one when it was left out."""
         return on if on is not None else self.hosts[0].name
 
-    @model_validator(mode="after")
-    def _hosts_agree(self) -> Scenario:
-        wrong = [*self._twice(), *self._strangers()]
-        if wrong:
-            raise ValidationError.from_exception_data(type(self).__name__, wrong)
-        return self
-
-    def _twice(self) -> list[InitErrorDetails]:
-        names = self.host_names
-        return [
-            _fault(("hosts", index), name, "names the host {name} a second time", name=repr(name))
-            for index, name in enumerate(names)
-            if name in names[:index]
-        ]
-
-    def _strangers(self) -> list[InitErrorDetails]:
-        """Every place that needs a host which the scenario does not have."""
-        wrong = []
-        for place, name in self._needed():
-            if not self.hosts:
-                wrong.append(_fault(place, name, "needs a host, but the scenario has no `hosts`"))
-            elif name is not None and name not in self.host_names:
-                wrong.append(
-                    _fault(
-                        place,
-                        name,
-                        "{name} is no host of the scenario; its hosts: {known}",
-                        name=repr(name),
-                        known=", ".join(self.host_names),
-                    )
-                )
-        return wrong
-
-    def _needed(self) -> list[tuple[tuple[str | int, ...], str | None]]:
-        found: list[tuple[tuple[str | int, ...], str | None]] = []
-        for part in ("files", "setup", "ready", "reference", "restore"):
-            for index, step in enumerate(getattr(self, part)):
-                found.append(((part, index, "on"), step.on))
-        for name in self.requires.by_host:
-            found.append((("requires", name), name))
-        if self.requires.commands or self.requires.users or self.requires.systemd:
-            found.append((("requires",), None))
-        for index, rule in enumerate(self.validation):
-            if isinstance(rule, HostState):
-                found.append((("validation", index, "on"), rule.on))
-            elif isinstance(rule, Turns):
-                for turn, item in enumerate(rule.turns):
-                    for place, name in enumerate(item.hosts or ()):
-                        where = ("validation", index, "turns", turn, "hosts", place)
-                        found.append((where, name))
-        return found
+    @model_validator(mode="wrap")
+    @classmethod
+    def _hosts_agree(cls, value: Any, handler: ModelWrapValidatorHandler[Scenario]) -> Scenario:
+        """Refuses hosts that do not fit together; also beside other mistakes, all at once."""
+        try:
+            scenario = handler(value)
+        except ValidationError as error:
+            others = [_again(item) for item in error.errors(include_url=False)]
+            if any(item["loc"][:1] == ("hosts",) for item in others):
+                raise
+            wrong = list(host_mistakes(value))
+            if not wrong:
+                raise
+            refuse(cls.__name__, [*others, *wrong])
+        if wrong := list(host_mistakes(scenario)):
+            refuse(cls.__name__, wrong)
+        return scenario
 
     def version(self, files: Mapping[str, str] | None = None) -> str:
         """The digest of this content and of its support files.
@@ -232,11 +284,14 @@ class Scenario(Written):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _fault(
-    place: tuple[str | int, ...], value: object, message: str, **context: str
-) -> InitErrorDetails:
-    return InitErrorDetails(
-        type=PydanticCustomError("host", message, context or None),
-        loc=place,
-        input=value,
-    )
+def _again(item: ErrorDetails) -> InitErrorDetails:
+    """An error as pydantic told it, to be raised once more."""
+    if item["type"] in _STANDARD:
+        return InitErrorDetails(
+            type=item["type"], loc=item["loc"], input=item["input"], ctx=item.get("ctx", {})
+        )
+    told = PydanticCustomError(item["type"], item["msg"])
+    return InitErrorDetails(type=told, loc=item["loc"], input=item["input"])
+
+
+_STANDARD: frozenset[str] = frozenset(get_args(ErrorType))

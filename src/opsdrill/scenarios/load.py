@@ -1,0 +1,239 @@
+"""Files -> models: a scenario with its folder, a job record, host answers.
+
+Everything that is wrong with a file is reported at once, each with path, line and column. A file
+that is not there, or cannot be opened, is a UsageError.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from opsdrill.errors import InvalidInput, InvalidPattern, Problem, UsageError
+from opsdrill.model.host import HostAnswers
+from opsdrill.model.job import JobRecord
+from opsdrill.model.problem import Refusal, dotted, refusals
+from opsdrill.model.scenario import Scenario
+from opsdrill.patterns import compile_pattern
+from opsdrill.scenarios.document import Document, Location, decoded, unreadable
+from opsdrill.scenarios.files import LoadedFile, support_files
+from opsdrill.scenarios.json import parse_json
+from opsdrill.scenarios.yaml import parse_yaml
+
+SCENARIO_FILES = ("scenario.yaml", "scenario.yml", "scenario.json")
+WRITTEN_LIMIT = 5 * 1024 * 1024
+"""Bytes of a file that people write."""
+RECORD_LIMIT = 512 * 1024 * 1024
+"""Bytes of a file that programs write."""
+PROBLEMS_SHOWN = 100
+
+REFUSED = "OD002"
+"""The code of a value that its model refuses."""
+BAD_PATTERN = "OD003"
+"""The code of a regular expression outside the dialect."""
+BAD_FILE = "OD004"
+"""The code of a support file that cannot be used."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario as it stands in its folder.
+
+    Args:
+        scenario: what its file says.
+        path: that file.
+        folder: the folder that support files and a `script:` are relative to.
+        document: the data as written, with the place of every part.
+        files: the support files by their path in the folder.
+    """
+
+    scenario: Scenario
+    path: Path
+    folder: Path
+    document: Document
+    files: dict[str, LoadedFile]
+
+    @property
+    def version(self) -> str:
+        """The digest of the scenario and its support files, SHA-256 in hex."""
+        return self.scenario.version({name: file.digest for name, file in self.files.items()})
+
+
+def load_scenario(path: str | os.PathLike[str]) -> LoadedScenario:
+    """The scenario in a folder or a file, with its support files.
+
+    Args:
+        path: a folder that holds one of `SCENARIO_FILES`, or such a file by any name.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+        InvalidInput: the file breaks the format; all problems with path, line and column.
+    """
+    file = scenario_file(Path(path))
+    document = read_document(file)
+    scenario = parse_scenario(document.data, document=document)
+    files, problems = support_files(file.parent, scenario)
+    if problems:
+        raise _refused(
+            "scenario", [found_at(document, *found, code=BAD_FILE) for found in problems]
+        )
+    return LoadedScenario(scenario, file, file.parent, document, files)
+
+
+def scenario_file(path: Path) -> Path:
+    """The file that holds the scenario at `path`, a folder or the file itself.
+
+    Raises:
+        UsageError: there is none, or there is more than one.
+    """
+    if not path.is_dir():
+        if not path.exists():
+            raise UsageError(f"there is no file or folder {path}")
+        return path
+    found = [path / name for name in SCENARIO_FILES if (path / name).is_file()]
+    if not found:
+        raise UsageError(
+            f"the folder {path} holds no scenario",
+            hint=f"a scenario folder has a {SCENARIO_FILES[0]}; `opsdrill init DIR` makes one",
+        )
+    if len(found) > 1:
+        names = " and ".join(file.name for file in found)
+        raise UsageError(f"the folder {path} holds {names}", hint="leave one of them there")
+    return found[0]
+
+
+def parse_scenario(data: object, *, document: Document | None = None) -> Scenario:
+    """The scenario that plain data says.
+
+    Args:
+        data: what JSON or YAML gave.
+        document: where the data came from, for the places of problems.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    document = document or Document(data)
+    bad = [found_at(document, *wrong, code=BAD_PATTERN) for wrong in _bad_patterns(data)]
+    try:
+        scenario = parse_model(data, Scenario, document=document, noun="scenario")
+    except InvalidInput as error:
+        raise _refused("scenario", [*error.problems, *bad]) from None
+    if bad:
+        raise _refused("scenario", bad)
+    return scenario
+
+
+def load_model(
+    path: str | os.PathLike[str], model: type[M], *, noun: str | None = None, written: bool = True
+) -> M:
+    """Any model of ours from a JSON or YAML file.
+
+    Args:
+        path: the file; `.json` is JSON, `.yaml` and `.yml` are YAML, else its start decides.
+        model: what it must be.
+        noun: what to call it in an error, e.g. `"script"`.
+        written: by people (up to `WRITTEN_LIMIT` bytes) or by programs (`RECORD_LIMIT`).
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+        InvalidInput: it breaks the format; all problems with path, line and column.
+    """
+    document = read_document(Path(path), written=written)
+    return parse_model(document.data, model, document=document, noun=noun or "file")
+
+
+def load_record(path: str | os.PathLike[str]) -> JobRecord:
+    """The job record in a JSON file. Raises as `load_model` does."""
+    return load_model(path, JobRecord, noun="job record", written=False)
+
+
+def load_answers(path: str | os.PathLike[str]) -> HostAnswers:
+    """What hosts answered, from a JSON file. Raises as `load_model` does."""
+    return load_model(path, HostAnswers, noun="host answers file", written=False)
+
+
+def parse_model(data: object, model: type[M], *, document: Document, noun: str) -> M:
+    """Plain data as a model.
+
+    Raises:
+        InvalidInput: with every problem found, in the order of the file.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = refusals(error, model, data)
+    raise _refused(noun, [_placed(document, refusal) for refusal in found])
+
+
+def _placed(document: Document, refusal: Refusal) -> Problem:
+    find = document.key_place if refusal.on_key else document.place
+    problem = replace(refusal.problem, code=REFUSED)
+    return document.at(problem, find(refusal.location))
+
+
+def read_document(path: Path, *, written: bool = True) -> Document:
+    """The data in a JSON or YAML file.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be opened.
+        InvalidInput: it cannot be read as JSON or YAML; names line and column.
+    """
+    limit, name = (WRITTEN_LIMIT if written else RECORD_LIMIT), str(path)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(limit + 1)
+    except OSError as error:
+        raise UsageError(f"cannot open {path}: {error.strerror or error}") from None
+    if len(content) > limit:
+        unreadable(f"is larger than {limit // 1024 // 1024} MiB", name, None)
+    text = decoded(content, name)
+    return parse_text(text, name, json=_is_json(path, text), written=written)
+
+
+def parse_text(text: str, name: str | None, *, json: bool, written: bool = True) -> Document:
+    """The data in a text of JSON or YAML. Raises InvalidInput as `read_document` does."""
+    if json:
+        return parse_json(text, name, written=written)
+    return parse_yaml(text, name)
+
+
+def _is_json(path: Path, text: str) -> bool:
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        return False
+    return suffix == ".json" or text.lstrip()[:1] in ("{", "[")
+
+
+def found_at(document: Document, location: Location, message: str, *, code: str) -> Problem:
+    """A problem of a document with its place in the file."""
+    problem = Problem(dotted(location), message, code=code)
+    return document.at(problem, document.place(location))
+
+
+def _refused(noun: str, problems: Iterable[Problem]) -> InvalidInput:
+    ordered = sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+    if len(ordered) > PROBLEMS_SHOWN:
+        left = Problem("", f"{len(ordered) - PROBLEMS_SHOWN} more problems are not shown")
+        ordered = [*ordered[:PROBLEMS_SHOWN], left]
+    return InvalidInput(f"the {noun} is refused", ordered)
+
+
+def _bad_patterns(data: object) -> Iterator[tuple[Location, str]]:
+    """The patterns that do not compile, in plain data that may be wrong in other ways too."""
+    for part, key in (("validation", "pattern"), ("replies", "when")):
+        entries = data.get(part) if isinstance(data, dict) else None
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            text = entry.get(key) if isinstance(entry, dict) else None
+            if not isinstance(text, str) or not text.strip():
+                continue  # the model refuses it
+            try:
+                compile_pattern(text)
+            except InvalidPattern as error:
+                yield (part, index, key), f"is no valid pattern: {error.message}"
