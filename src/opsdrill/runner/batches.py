@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 from opsdrill.model.event import JobEvent
@@ -26,7 +27,9 @@ class EventBatches:
     def __init__(
         self, archive: Archive, run: str, attempt: int, tell: Callable[[JobEvent], None]
     ) -> None:
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.broken: asyncio.Future[None] = self._loop.create_future()
         self._archive = archive
         self._run = run
         self._attempt = attempt
@@ -36,13 +39,19 @@ class EventBatches:
         self._landing: set[asyncio.Future[None]] = set()
 
     def append(self, seq: int, event: JobEvent) -> None:
-        """Take one event; it is in the store soon, and after `flush` for certain."""
+        """Take one event, from any thread; it is in the store after `flush` for certain."""
+        if threading.get_ident() == self._thread:
+            self._take(seq, event)
+        else:
+            self._loop.call_soon_threadsafe(self._take, seq, event)
+
+    def _take(self, seq: int, event: JobEvent) -> None:
         self._waiting.append((seq, event))
         self._tell(event)
         if len(self._waiting) >= BATCH_EVENTS:
             self._hand_over()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self._hand_over)
+            self._timer = self._loop.call_later(BATCH_SECONDS, self._hand_over)
 
     async def flush(self) -> None:
         """Wait until everything taken so far is kept.
@@ -50,6 +59,7 @@ class EventBatches:
         Raises:
             Exception: what the store raised for any batch.
         """
+        await asyncio.sleep(0)  # what other threads just gave comes first
         self._hand_over()
         if self._landing:
             await asyncio.wait(set(self._landing))

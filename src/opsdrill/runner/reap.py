@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
+from opsdrill.errors import OpsDrillError
 from opsdrill.evidence.recorder import assemble
 from opsdrill.hosts.driver import Driver
-from opsdrill.model.job import Coverage, JobRecord, Seen, Stop
 from opsdrill.runner.archive import Archive
 from opsdrill.runner.owner import is_gone
 from opsdrill.runner.phases.execute import ticket
 from opsdrill.store.store import Store
 
 LOST = "the process that worked on the run ended; what it had not stored yet is lost"
+
+log = logging.getLogger(__name__)
 
 
 async def reap(archive: Archive, drivers: Iterable[Driver]) -> list[str]:
@@ -48,20 +51,9 @@ def _seal(store: Store, run: str) -> None:
     if not events:
         return
     stored = store.get(run)
-    record = assemble(ticket(stored.spec.scenario), events)
-    store.save_record(run, stored.attempt, lost(record))
-
-
-def lost(record: JobRecord) -> JobRecord:
-    """The record of a killed run: nothing in it is known to be whole, and the work was stopped."""
-    seen = {
-        name: Seen(state="partial", why=LOST)
-        for name in Coverage.model_fields
-        if (own := getattr(record.coverage, name)) is not None and own.state == "whole"
-    }
-    return record.model_copy(
-        update={
-            "coverage": record.coverage.model_copy(update=seen),
-            "stop": Stop(reason=LOST, fault="operator"),
-        }
-    )
+    try:
+        record = assemble(ticket(stored.spec.scenario), events)
+    except OpsDrillError as error:
+        log.warning("no job record can be made of what run %s left: %s", run, error)
+        return
+    store.save_record(run, stored.attempt, record)

@@ -113,13 +113,9 @@ async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
         async with journal.phase("validate"):
             await _note_changes(journal, hosts)
             answers = await _ask_hosts(spec, journal, hosts)
+            version = spec.scenario_version
             return await asyncio.to_thread(
-                grade,
-                scenario,
-                record,
-                answers,
-                tools.searcher,
-                scenario_version=spec.scenario_version,
+                grade, scenario, record, answers, tools.searcher, scenario_version=version
             )
 
 
