@@ -73,9 +73,7 @@ def from_validation(error: ValidationError) -> list[tuple[Location, Problem]]:
 
 
 def _refusal(item: ErrorDetails, model: type[BaseModel] | None, data: object) -> Refusal:
-    location = locate(item["loc"])
-    if data is not None:
-        location = _as_written(location, data)
+    location = locate(item["loc"]) if data is None else _as_written(item["loc"], data)
     on_key = item["type"] == "extra_forbidden" or item["loc"][-1:] == ("[key]",)
     message, suggestion = _message(item), None
     if item["type"] == "extra_forbidden" and model is not None:
@@ -88,18 +86,21 @@ def _is_tag(part: str | int) -> bool:
     return isinstance(part, str) and part.startswith("<") and part.endswith(">")
 
 
-def _as_written(location: Location, data: object) -> Location:
-    """The part of the location that the data has, and one missing key behind it."""
-    for depth, part in enumerate(location):
+def _as_written(location: Sequence[str | int], data: object) -> Location:
+    """The part of a pydantic location that the data has, and one missing key behind it."""
+    found: list[str | int] = []
+    for part in location:
         items: Mapping[str | int, object] | None = None
         if isinstance(data, dict):
             items = data
         elif isinstance(data, list) and isinstance(part, int):
             items = dict(enumerate(data[part : part + 1], part))
-        if items is None or part not in items:
-            return location[: depth + 1] if isinstance(data, dict) else location[:depth]
-        data = items[part]
-    return location
+        if items is not None and part in items:
+            data = items[part]
+            found.append(part)
+        elif not (_is_tag(part) or part == "[key]"):
+            return (*found, part) if isinstance(data, dict) else tuple(found)
+    return tuple(found)
 
 
 def _unknown(key: str, known: list[str]) -> tuple[str, str | None]:
