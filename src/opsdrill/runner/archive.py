@@ -13,6 +13,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+async def landed(landing: asyncio.Future[T]) -> T:
+    """Wait for a call that was handed over.
+
+    Cancelled, it still lets the call land before the cancellation goes on; a second one does
+    not wait.
+    """
+    try:
+        return await asyncio.shield(landing)
+    except asyncio.CancelledError:
+        if not landing.done():
+            await asyncio.wait({landing})
+        raise
+
+
 class Archive:
     """Calls of a store, in the order they were made, each run by one worker thread.
 
@@ -31,21 +45,12 @@ class Archive:
         return done
 
     async def keep(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Hand a call over and wait for what it gives.
-
-        Cancelled, it still lets the call land before the cancellation goes on; a second one
-        does not wait.
+        """Hand a call over and wait until it landed (see `landed`).
 
         Raises:
             Exception: whatever the call raises.
         """
-        landing = self.submit(call, *args, **kwargs)
-        try:
-            return await asyncio.shield(landing)
-        except asyncio.CancelledError:
-            if not landing.done():
-                await asyncio.wait({landing})
-            raise
+        return await landed(self.submit(call, *args, **kwargs))
 
     def close(self, *, at_once: bool = False) -> None:
         """End the thread after what was handed over; the store itself stays open."""

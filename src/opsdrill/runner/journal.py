@@ -12,6 +12,7 @@ from typing import Literal
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Phase, PhaseName, Result
 from opsdrill.model.run import RunSpec
+from opsdrill.runner.archive import landed
 from opsdrill.runner.engine import RunEvent
 from opsdrill.runner.tools import RunTools
 
@@ -31,7 +32,8 @@ class PhaseNotes:
 class Journal:
     """The run's own account, kept in the store as it grows and published.
 
-    `acted` says whether the agent had begun to act; `warnings` go into the result.
+    `attempt` is 0 until the run began. `acted` says whether the agent had begun to act;
+    `warnings` go into the result.
     """
 
     def __init__(self, spec: RunSpec, tools: RunTools) -> None:
@@ -45,8 +47,19 @@ class Journal:
         self._phases: dict[PhaseName, Phase] = {}
 
     async def begin(self) -> None:
-        """Mark the run as running under this process."""
-        self.attempt = await self.keep(self.store.begin, self.spec.id, self._tools.owner)
+        """Mark the run as running under this process; `attempt` is its number from then on.
+
+        Raises:
+            KeyError: the run was not planned in the store.
+            UsageError: it is over, or it is running already.
+        """
+        tools = self._tools
+        landing = tools.archive.submit(self.store.begin, self.spec.id, tools.owner)
+        try:
+            await landed(landing)
+        finally:
+            if landing.done() and landing.exception() is None:
+                self.attempt = landing.result()
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -69,7 +82,8 @@ class Journal:
         """Record one phase: its start, its end, its outcome and what its hosts answered."""
         notes = PhaseNotes()
         started = self._tools.clock()
-        await self._record(Phase(name=name, status="running", started_at=started))
+        # Not waited for: calls of the store keep their order, and the end is waited for.
+        self._record(Phase(name=name, status="running", started_at=started))
         try:
             yield notes
         except Exception as error:
@@ -93,26 +107,19 @@ class Journal:
             answers = tuple(notes.answers)
             await self.keep(self.store.save_steps, self.spec.id, self.attempt, name, answers)
         ended = self._tools.clock()
-        await self._record(
-            Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
-        )
+        phase = Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
+        await landed(self._record(phase))
 
-    async def _record(self, phase: Phase) -> None:
+    def _record(self, phase: Phase) -> asyncio.Future[None]:
         self._phases[phase.name] = phase
         self._tools.publish(RunEvent(self.spec.id, phase=phase))
-        await self.keep(self.store.phase, self.spec.id, self.attempt, phase)
+        return self._tools.archive.submit(self.store.phase, self.spec.id, self.attempt, phase)
 
     async def finish(self, result: Result, grade: Grade | None) -> None:
         """The run is over: keep its result, then tell it, so that who hears of it can read it."""
         landing = self._tools.archive.submit(self.store.finish, self.spec.id, result, grade)
         try:
-            await asyncio.shield(landing)
-        except asyncio.CancelledError:
-            await asyncio.wait({landing})
-            self._publish_kept(landing, result)
-            raise
-        self._publish_kept(landing, result)
-
-    def _publish_kept(self, landing: asyncio.Future[None], result: Result) -> None:
-        if landing.exception() is None:
-            self._tools.publish(RunEvent(self.spec.id, result=result))
+            await landed(landing)
+        finally:
+            if landing.done() and landing.exception() is None:
+                self._tools.publish(RunEvent(self.spec.id, result=result))

@@ -91,7 +91,7 @@ def broken_off(
         scenario_version=spec.scenario_version,
         state=state,
         reason=reason,
-        fault="operator",
+        fault="operator" if state == "cancelled" else None,
         phases=phases,
         warnings=warnings,
     )

@@ -54,6 +54,7 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
 
     Raises:
         KeyError: the run was not planned in the store.
+        UsageError: it is over, or it is running already.
         Exception: what the store raises when it cannot keep the run; everything else that goes
             wrong is the result.
     """
@@ -63,6 +64,8 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
         verdict = await _drill(spec, tools, journal)
         result = graded(spec, verdict, phases=journal.phases, warnings=journal.warned)
     except asyncio.CancelledError:
+        if not journal.attempt:
+            raise
         reason = f"cancelled in the phase {journal.worked or PHASES[0]}"
         phases, warnings = journal.phases, journal.warned
         await journal.finish(
@@ -70,6 +73,8 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
         )
         raise
     except Exception as error:
+        if not journal.attempt:
+            raise
         if not isinstance(error, OpsDrillError):
             log.debug("run %s failed", spec.id, exc_info=error)
         result = stopped(
