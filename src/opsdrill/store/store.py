@@ -2,7 +2,7 @@
 
 A run's row is written first as `planned`; everything that a phase learned is stored before the
 phase ends, keyed by run and attempt, so that a killed run stays readable. Grades are added, never
-overwritten. Calls are synchronous and short; one process may use a store from one thread.
+overwritten. Calls are synchronous and short; several threads and processes may make them.
 """
 
 from __future__ import annotations
@@ -104,39 +104,69 @@ class Page:
 
 
 class Store(Protocol):
-    """Raises KeyError for a run that is not there, StoreTooNew for one written by a later us."""
+    """Keeps runs and what is known of them.
+
+    Every call raises KeyError for a run that is not there, and StoreError where the store cannot
+    be read or written; then nothing was changed.
+    """
 
     def close(self) -> None: ...
 
     # runs
     def plan(self, spec: RunSpec) -> None:
-        """Keep a new run as `planned`."""
+        """Keep a new run as `planned`; one whose id is there already stays as it is.
+
+        Raises:
+            UsageError: an id or a batch of more than 200 characters.
+            StoreError: a support file was never put.
+        """
 
     def begin(self, run: str, owner: Owner) -> int:
-        """The run is `running` under this owner; returns the attempt's number, from 1."""
+        """The run is `running` under this owner; returns the attempt's number, from 1.
+
+        Raises:
+            UsageError: it is running already, or it is over; an interrupted run may begin again.
+        """
 
     def phase(self, run: str, attempt: int, phase: Phase) -> None:
         """Keep a phase's present state; a later call for the same name replaces it."""
 
     def finish(self, run: str, result: Result, grade: Grade | None) -> None:
-        """The run is over: its state, result and first grade in one transaction."""
+        """The run is over: its state, result and first grade in one transaction.
+
+        A run has one end: for one that is over already nothing changes.
+        """
 
     def interrupt(self, run: str, reason: str) -> None:
-        """The run's process is no more: state `interrupted`, running phases likewise."""
+        """The run's process is no more: state `interrupted`, running phases likewise.
+
+        For a run that is over already nothing changes.
+        """
 
     def running(self) -> list[tuple[str, Owner | None]]:
         """The runs that claim to be running, with the owner that must still live."""
 
-    def get(self, run: str) -> StoredRun: ...
+    def get(self, run: str) -> StoredRun:
+        """The run as it stands; its result reads under the latest grade, as its row does."""
 
     def find(self, prefix: str) -> list[str]:
-        """Ids that start with `prefix`, at most 20."""
+        """Ids that start with `prefix`, sorted, at most 20."""
 
-    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page: ...
+    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """One page of a listing.
 
-    def delete(self, run: str) -> None: ...
+        Raises:
+            UsageError: the cursor is no page's, or `limit` is not 1 to 1000.
+        """
 
-    # evidence, keyed by (run, attempt, seq), insert-or-ignore
+    def delete(self, run: str) -> None:
+        """Remove a run whole, and the files that no other run uses.
+
+        Raises:
+            UsageError: it is running.
+        """
+
+    # evidence, keyed by (run, attempt, seq): what is kept stays, a second one is ignored
     def append_events(
         self, run: str, attempt: int, events: Sequence[tuple[int, JobEvent]]
     ) -> None: ...
@@ -146,18 +176,22 @@ class Store(Protocol):
     ) -> Iterable[tuple[int, JobEvent]]:
         """The events of the latest attempt (or the one named) with a number over `after`."""
 
-    def save_record(self, run: str, attempt: int, record: JobRecord) -> None: ...
+    def save_record(self, run: str, attempt: int, record: JobRecord) -> None:
+        """Seal the attempt's job record; one that is sealed already stays."""
 
     def record(self, run: str) -> JobRecord | None:
         """The sealed job record of the latest attempt; None when it was never sealed."""
 
     def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
-        """What the hosts answered to the rules, in the order asked."""
+        """What the hosts answered to the rules, in the order asked; the first answers stay."""
 
     def answers(self, run: str) -> list[HostAnswer]: ...
 
     def save_steps(self, run: str, attempt: int, phase: str, answers: Sequence[HostAnswer]) -> None:
-        """What the hosts answered to the steps of a phase, for whoever must understand it."""
+        """What the hosts answered to the steps of a phase, for whoever must understand it.
+
+        A later call for the same phase replaces it.
+        """
 
     def steps(self, run: str, phase: str) -> list[HostAnswer]: ...
 
@@ -174,12 +208,16 @@ class Store(Protocol):
 
     # grades
     def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
-        """Keep another grade; returns its number. Earlier ones stay as they are."""
+        """Keep another grade; returns its number. Earlier ones stay as they are.
+
+        A run that is done then reads, and is listed, under this grade.
+        """
 
     def grades(self, run: str) -> list[StoredGrade]: ...
 
     # files, by content
     def put_file(self, content: bytes) -> str:
-        """Keep a body; returns its SHA-256 in hex."""
+        """Keep a body for a run that is still to be planned; returns its SHA-256 in hex."""
 
-    def file(self, digest: str) -> bytes: ...
+    def file(self, digest: str) -> bytes:
+        """The body with this SHA-256 in hex. Raises KeyError when there is none."""

@@ -1,0 +1,97 @@
+"""The course of a run, as every store keeps it: what may follow what, and what a row shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from opsdrill.errors import StoreError, UsageError
+from opsdrill.model.result import Fraction, Grade, Phase, Result, RunState
+from opsdrill.model.run import RunSpec
+
+ID_LIMIT = 200
+"""Characters of a run's id or a batch's."""
+ROW_TEXT = 500
+"""Characters of a text in a listing; the whole text is in the result."""
+
+OVER: frozenset[RunState] = frozenset({"done", "cancelled", "interrupted"})
+
+
+def check_new(spec: RunSpec) -> None:
+    """Raises UsageError for an id that no store can hold."""
+    for what, text in (("run", spec.id), ("batch", spec.batch or "")):
+        if len(text) > ID_LIMIT:
+            raise UsageError(
+                f"the id of a {what} has at most {ID_LIMIT} characters: {text[:40]}..."
+            )
+
+
+def check_files(spec: RunSpec, known: Collection[str]) -> None:
+    """Raises StoreError for a support file whose content was never put into the store."""
+    for file in spec.files:
+        if file.digest not in known:
+            raise StoreError(
+                f"run {spec.id} needs the support file {file.source}, whose content is not in the"
+                " store",
+                hint="put the file first, then plan the run",
+            )
+
+
+def check_begin(run: str, state: RunState) -> None:
+    """Raises UsageError for a run that cannot begin: it runs, or it is over for good.
+
+    An interrupted run may begin again: that is its next attempt.
+    """
+    if state == "running":
+        raise UsageError(f"run {run} is running already")
+    if state in ("done", "cancelled"):
+        raise UsageError(f"run {run} is over ({state})", hint="plan it anew under a new id")
+
+
+def check_delete(run: str, state: RunState) -> None:
+    """Raises UsageError for a run that is still running."""
+    if state == "running":
+        raise UsageError(f"run {run} is running", hint="stop it first, then delete it")
+
+
+def interrupted(spec: RunSpec, reason: str, phases: Sequence[Phase]) -> Result:
+    """The result of a run whose process is no more: no verdict, only what became of it."""
+    return Result(
+        run=spec.id,
+        scenario=spec.scenario.key,
+        agent=str(spec.agent),
+        scenario_version=spec.scenario_version,
+        state="interrupted",
+        reason=reason,
+        phases=tuple(phases),
+    )
+
+
+def regraded(result: Result, first: Grade | None, grade: Grade) -> Result:
+    """The result as it reads under a later grade than its `first`."""
+    ours = first.warnings if first is not None else ()
+    kept = tuple(warning for warning in result.warnings if warning not in ours)
+    return result.model_copy(
+        update={
+            "grading_version": grade.grading_version,
+            "scenario_version": grade.scenario_version or result.scenario_version,
+            "verdict": grade.verdict,
+            "reason": grade.reason,
+            "fault": grade.fault,
+            "compliance": grade.compliance,
+            "remediation": grade.remediation,
+            "completion": grade.completion,
+            "rules": grade.rules,
+            "after_agent": grade.after_agent,
+            "warnings": (*grade.warnings, *kept),
+        }
+    )
+
+
+def clipped(text: str) -> str:
+    """`text` as a listing shows it."""
+    return text if len(text) <= ROW_TEXT else f"{text[: ROW_TEXT - 1]}…"
+
+
+def pair(fraction: Fraction | None) -> tuple[int, int] | None:
+    """A fraction as a listing shows it."""
+    return None if fraction is None else (fraction.passed, fraction.total)

@@ -1,0 +1,51 @@
+"""The opaque cursor of a page: it names the last row seen."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+
+from opsdrill.errors import UsageError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST = 2**63
+PAGE_LIMIT = 1000
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 in UTC, exactly."""
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """The moment that `microseconds` counts."""
+    return EPOCH + value * _MICROSECOND
+
+
+def encode(created_at: int, number: int) -> str:
+    """The cursor behind a row: its creation in microseconds, and its number."""
+    return base64.urlsafe_b64encode(json.dumps([created_at, number]).encode()).decode()
+
+
+def decode(cursor: str) -> tuple[int, int]:
+    """What `encode` was given.
+
+    Raises:
+        UsageError: this is no cursor of ours.
+    """
+    try:
+        value = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        value = None
+    match value:
+        case [int() as created_at, int() as number] if max(abs(created_at), abs(number)) < _LARGEST:
+            return created_at, number
+    raise UsageError("the cursor is none that a page gave", hint="start again without a cursor")
+
+
+def check_limit(limit: int) -> None:
+    """Raises UsageError for a page size outside 1..1000."""
+    if not 1 <= limit <= PAGE_LIMIT:
+        raise UsageError(f"a page has 1 to {PAGE_LIMIT} rows, not {limit}")

@@ -1,0 +1,107 @@
+"""Models as JSON bytes, and how the bytes lie in a row: as they are, packed, or as a file."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from opsdrill.errors import StoreError
+from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
+from opsdrill.model.job import JobRecord
+from opsdrill.model.result import Grade, Result
+from opsdrill.model.run import RunSpec
+
+T = TypeVar("T")
+
+Form = Literal["json", "zlib", "file"]
+
+PACK_FROM = 512
+"""Bytes from which packing is tried."""
+INLINE_LIMIT = 16 * 1024
+"""Bytes that a row holds at most; a longer body is a file, so that rows stay small."""
+
+SPEC: TypeAdapter[RunSpec] = TypeAdapter(RunSpec)
+RESULT: TypeAdapter[Result] = TypeAdapter(Result)
+GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
+RECORD: TypeAdapter[JobRecord] = TypeAdapter(JobRecord)
+ANSWERS: TypeAdapter[tuple[HostAnswer, ...]] = TypeAdapter(tuple[HostAnswer, ...])
+FACTS: TypeAdapter[HostFacts] = TypeAdapter(HostFacts)
+CHANGED: TypeAdapter[tuple[ChangedFile, ...]] = TypeAdapter(tuple[ChangedFile, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """JSON as a row holds it; for the form `file`, `data` is the SHA-256 of the JSON (32 bytes)."""
+
+    form: Form
+    data: bytes
+
+
+def dump(adapter: TypeAdapter[T], value: T) -> bytes:
+    """`value` as JSON; any text can be written, lone surrogates as escapes.
+
+    Raises:
+        StoreError: it cannot be JSON at all (an integer of thousands of digits).
+    """
+    try:
+        return adapter.dump_json(value, by_alias=True)
+    except (PydanticSerializationError, ValueError):
+        pass
+    try:
+        tree = adapter.dump_python(value, by_alias=True)
+        return json.dumps(tree, default=_instant, separators=(",", ":")).encode("ascii")
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"this cannot be kept as JSON: {error}") from error
+
+
+def _instant(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__} is no JSON value")
+
+
+def load(adapter: TypeAdapter[T], content: bytes, what: str) -> T:
+    """The value that `dump` wrote.
+
+    Raises:
+        StoreError: the content is damaged; `what` says whose.
+    """
+    try:
+        return adapter.validate_json(content)
+    except ValidationError:
+        pass
+    try:
+        # Python's parser takes lone surrogates, which pydantic's does not.
+        return adapter.validate_python(json.loads(content))
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the store is damaged: {what} cannot be read back") from error
+
+
+def pack(content: bytes) -> Body | None:
+    """`content` as a row can hold it; None when it is too long and belongs in a file."""
+    if len(content) < PACK_FROM:
+        return Body("json", content)
+    packed = zlib.compress(content, 1)
+    if len(packed) > INLINE_LIMIT:
+        return None
+    return Body("zlib", packed)
+
+
+def unpack(body: Body, what: str) -> bytes:
+    """The JSON of a body that is no file.
+
+    Raises:
+        StoreError: the content is damaged; `what` says whose.
+    """
+    if body.form == "json":
+        return body.data
+    try:
+        return zlib.decompress(body.data)
+    except zlib.error as error:
+        raise StoreError(f"the store is damaged: {what} cannot be read back") from error

@@ -1,0 +1,244 @@
+"""The store in a database: SQLite beside its folder of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from opsdrill.errors import StoreError
+from opsdrill.model.result import Grade, Phase, Result
+from opsdrill.model.run import RunSpec
+from opsdrill.store import course, documents, queries, rows
+from opsdrill.store.bodies import Bodies
+from opsdrill.store.cursor import check_limit, decode, encode, microseconds, moment
+from opsdrill.store.database import Database
+from opsdrill.store.evidence import SqlEvidence
+from opsdrill.store.files import Files
+from opsdrill.store.schema import prepare
+from opsdrill.store.store import Owner, Page, RunFilter, StoredGrade, StoredRun
+
+FOUND_LIMIT = 20
+PUT_AHEAD = timedelta(days=1)
+"""How long a file may wait for the run that it was put for."""
+
+
+class SqlStore(SqlEvidence):
+    """A `Store` in a database; several threads and processes may use one at once.
+
+    Args:
+        url: an SQLAlchemy URL, e.g. `sqlite:////data/store.db`.
+        files: the folder of files.
+        clock: gives the present moment, in UTC.
+
+    Raises:
+        StoreTooNew: a later OpsDrill wrote it.
+        StoreError: it cannot be opened; says why.
+    """
+
+    def __init__(
+        self, url: str, files: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._files = Files(files)
+        self._clock = clock
+        super().__init__(Database(url), Bodies(self._files))
+        try:
+            prepare(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+        self._files.sweep()
+
+    def close(self) -> None:
+        self._database.close()
+
+    # runs
+
+    def plan(self, spec: RunSpec) -> None:
+        course.check_new(spec)
+        body = self._bodies.prepare(documents.SPEC, spec)
+        digests = {file.digest for file in spec.files}
+        with self._database.write() as connection:
+            run = queries.insert_run(connection, rows.planned(spec))
+            if run is None:
+                return
+            course.check_files(spec, queries.known_files(connection, digests))
+            queries.use_files(connection, run, digests)
+            queries.planned_files(connection, digests)
+            self._bodies.admit(connection, run, [body])
+            queries.put_document(connection, run, 0, "spec", body.body)
+
+    def begin(self, run: str, owner: Owner) -> int:
+        with self._database.write() as connection:
+            row = _existing(connection, run)
+            course.check_begin(run, row.state)
+            attempt = int(row.attempt) + 1
+            values: dict[str, object] = {
+                "state": "running",
+                "attempt": attempt,
+                "reason": "",
+                "started_at": self._now(),
+                "ended_at": None,
+            }
+            queries.set_run(connection, row.number, values | rows.owned(owner))
+        return attempt
+
+    def phase(self, run: str, attempt: int, phase: Phase) -> None:
+        with self._database.write() as connection:
+            number, _ = queries.run_number(connection, run)
+            queries.put_phase(connection, number, attempt, rows.phase_columns(phase))
+
+    def finish(self, run: str, result: Result, grade: Grade | None) -> None:
+        with self._database.write() as connection:
+            row = _existing(connection, run)
+            if row.state not in course.OVER:
+                self._end(connection, row, result)
+                if grade is not None:
+                    self._put_grade(connection, row.number, grade, "run", None)
+
+    def interrupt(self, run: str, reason: str) -> None:
+        with self._database.write() as connection:
+            row = _existing(connection, run)
+            if row.state in course.OVER:
+                return
+            queries.interrupt_phases(connection, row.number, row.attempt, self._now(), reason)
+            spec = self._spec(connection, row)
+            phases = rows.phases(queries.phases(connection, row.number, row.attempt))
+            self._end(connection, row, course.interrupted(spec, reason, phases))
+
+    def running(self) -> list[tuple[str, Owner | None]]:
+        with self._database.read() as connection:
+            return [(row.id, rows.owner(row)) for row in queries.running(connection)]
+
+    def get(self, run: str) -> StoredRun:
+        with self._database.read() as connection:
+            row = _existing(connection, run)
+            return StoredRun(
+                spec=self._spec(connection, row),
+                state=row.state,
+                attempt=row.attempt,
+                owner=rows.owner(row),
+                created_at=moment(row.created_at),
+                started_at=rows.maybe_moment(row.started_at),
+                ended_at=rows.maybe_moment(row.ended_at),
+                result=self._result(connection, row),
+                phases=rows.phases(queries.phases(connection, row.number, row.attempt)),
+            )
+
+    def find(self, prefix: str) -> list[str]:
+        with self._database.read() as connection:
+            return queries.ids_from(connection, prefix, FOUND_LIMIT)
+
+    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        after = None if cursor is None else decode(cursor)
+        check_limit(limit)
+        with self._database.read() as connection:
+            found = queries.listed(connection, filter, limit + 1, after)
+        last = found[limit - 1] if len(found) > limit else None
+        return Page(
+            rows=tuple(rows.listed(row) for row in found[:limit]),
+            cursor=None if last is None else encode(last.created_at, last.number),
+        )
+
+    def delete(self, run: str) -> None:
+        put_before = microseconds(self._clock() - PUT_AHEAD)
+        with self._database.write() as connection:
+            row = _existing(connection, run)
+            course.check_delete(run, row.state)
+            used = queries.used_files(connection, row.number)
+            queries.delete_run(connection, row.number)
+            unused = queries.forget_unused(connection, used, put_before)
+        if not unused:
+            return
+        # Only now, when the rows are gone for good; and not those that came back meanwhile.
+        with self._database.write() as connection:
+            known = queries.known_files(connection, unused)
+            for digest in unused:
+                if digest not in known:
+                    self._files.remove(digest)
+
+    # grades
+
+    def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
+        with self._database.write() as connection:
+            row = _existing(connection, run)
+            if row.state == "done":
+                queries.set_run(connection, row.number, rows.judged(grade))
+            return self._put_grade(connection, row.number, grade, cause, by)
+
+    def grades(self, run: str) -> list[StoredGrade]:
+        with self._database.read() as connection:
+            number, _ = queries.run_number(connection, run)
+            found = queries.grades(connection, number)
+        return [self._grade(row) for row in found]
+
+    # files
+
+    def put_file(self, content: bytes) -> str:
+        digest = self._files.put(content)
+        with self._database.write() as connection:
+            queries.put_file(connection, digest, len(content), self._now())
+            self._files.put(content)
+        return digest
+
+    def file(self, digest: str) -> bytes:
+        return self._files.read(digest)
+
+    # parts
+
+    def _now(self) -> int:
+        return microseconds(self._clock())
+
+    def _spec(self, connection: Connection, row: Row[*tuple[Any, ...]]) -> RunSpec:
+        body = queries.document(connection, row.number, 0, "spec")
+        if body is None:
+            raise StoreError(f"the store is damaged: run {row.id} has no spec")
+        return self._bodies.read(documents.SPEC, body, f"the spec of run {row.id}")
+
+    def _result(self, connection: Connection, row: Row[*tuple[Any, ...]]) -> Result | None:
+        body = queries.document(connection, row.number, row.attempt, "result")
+        if body is None or row.state not in course.OVER:
+            return None
+        result = self._bodies.read(documents.RESULT, body, f"the result of run {row.id}")
+        grades = queries.grades(connection, row.number) if row.state == "done" else ()
+        if not grades or grades[-1].cause == "run":
+            return result
+        latest = self._grade(grades[-1]).grade
+        first = self._grade(grades[0]).grade if grades[0].cause == "run" else None
+        return course.regraded(result, first, latest)
+
+    def _end(self, connection: Connection, row: Row[*tuple[Any, ...]], result: Result) -> None:
+        body = self._bodies.prepare(documents.RESULT, result)
+        self._bodies.admit(connection, row.number, [body])
+        queries.put_document(connection, row.number, row.attempt, "result", body.body)
+        values = {"state": result.state, "ended_at": self._now(), **rows.judged(result)}
+        queries.set_run(connection, row.number, values)
+
+    def _put_grade(
+        self, connection: Connection, run: int, grade: Grade, cause: str, by: str | None
+    ) -> int:
+        body = self._bodies.prepare(documents.GRADE, grade)
+        self._bodies.admit(connection, run, [body])
+        return queries.put_grade(
+            connection, run, body.body, cause=cause, by=by, created_at=self._now()
+        )
+
+    def _grade(self, row: Row[*tuple[Any, ...]]) -> StoredGrade:
+        what = f"grade {row.number} of run {row.run}"
+        return StoredGrade(
+            number=row.number,
+            grade=self._bodies.read(documents.GRADE, queries.body_of(row), what),
+            cause=row.cause,
+            created_at=moment(row.created_at),
+            by=row.by,
+        )
+
+
+def _existing(connection: Connection, run: str) -> Row[*tuple[Any, ...]]:
+    row = queries.run_of(connection, run)
+    if row is None:
+        raise KeyError(run)
+    return row

@@ -1,0 +1,146 @@
+"""The tables, portable between SQLite and PostgreSQL. The migrations must build the same.
+
+    runs         a row a run, small: what a listing shows, and who works on it
+    phases       a row a phase of an attempt
+    documents    what an attempt left: spec, result, record, answers, steps, hosts
+    events       what the agent did, a row an event, keyed by (run, attempt, seq)
+    grades       every grade of a run, numbered, never overwritten
+    files        the bodies that lie in the folder of files, by content
+    file_uses    which run uses which of them
+
+A run has a number of its own here, so that the rows below it stay small whatever its id is.
+Moments are microseconds since 1970 in UTC.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from opsdrill.store.text import AnyText
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+# SQLite numbers rows by itself only in a column of the type INTEGER.
+NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("id", AnyText, nullable=False, unique=True),
+    Column("batch", AnyText),
+    Column("scenario", AnyText, nullable=False),
+    Column("title", AnyText, nullable=False),
+    Column("agent", AnyText, nullable=False),
+    Column("lab", AnyText, nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("verdict", Text),
+    Column("fault", Text),
+    Column("reason", AnyText, nullable=False),
+    Column("compliance_passed", Integer),
+    Column("compliance_total", Integer),
+    Column("remediation_passed", Integer),
+    Column("remediation_total", Integer),
+    Column("after_agent", Boolean, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("owner_machine", AnyText),
+    Column("owner_boot", AnyText),
+    Column("owner_pid", BigInteger),
+    Column("owner_started", BigInteger),
+    Column("created_at", BigInteger, nullable=False),
+    Column("started_at", BigInteger),
+    Column("ended_at", BigInteger),
+    sqlite_autoincrement=True,
+)
+# One index a filter, each in the order of a page.
+Index(None, RUNS.c.created_at, RUNS.c.number)
+for _name in ("scenario", "agent", "state", "verdict", "batch"):
+    Index(None, RUNS.c[_name], RUNS.c.created_at, RUNS.c.number)
+
+
+def _run_key() -> Column[int]:
+    return Column("run", NUMBER, ForeignKey(RUNS.c.number), primary_key=True, autoincrement=False)
+
+
+PHASES = Table(
+    "phases",
+    METADATA,
+    _run_key(),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("status", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("reason", AnyText),
+)
+
+DOCUMENTS = Table(
+    "documents",
+    METADATA,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("run", NUMBER, ForeignKey(RUNS.c.number), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", AnyText, nullable=False),
+    Column("form", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    UniqueConstraint("run", "attempt", "kind", "name"),
+)
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    _run_key(),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("form", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+GRADES = Table(
+    "grades",
+    METADATA,
+    _run_key(),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("cause", AnyText, nullable=False),
+    Column("by", AnyText),
+    Column("created_at", BigInteger, nullable=False),
+    Column("form", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+FILES = Table(
+    "files",
+    METADATA,
+    Column("digest", Text, primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    # Set while a file was put for a run that is still to be planned.
+    Column("put_at", BigInteger, index=True),
+)
+
+FILE_USES = Table(
+    "file_uses",
+    METADATA,
+    _run_key(),
+    Column("digest", Text, ForeignKey(FILES.c.digest), primary_key=True, index=True),
+)
