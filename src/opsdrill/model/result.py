@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from opsdrill.errors import Fault
 from opsdrill.model.fields import Instant, Items, Recorded
@@ -34,6 +34,13 @@ class Fraction(Recorded):
     not_evaluated: Annotated[int, Field(ge=0)] = 0
 
 
+Span = Annotated[
+    tuple[int, int],
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
+"""A JSON list of two numbers, kept as a tuple."""
+
+
 class Match(Recorded):
     """One value in which the pattern was found; `span` counts code points, end exclusive."""
 
@@ -42,7 +49,7 @@ class Match(Recorded):
     item: int
     """The place of the value among all values of this target, from 0."""
     value: str
-    span: tuple[int, int] | None
+    span: Span | None
 
 
 class RuleResult(Recorded):
