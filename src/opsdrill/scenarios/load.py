@@ -77,7 +77,11 @@ def load_scenario(path: str | os.PathLike[str]) -> LoadedScenario:
         InvalidInput: the file breaks the format; all problems with path, line and column.
     """
     file = scenario_file(Path(path))
-    document = read_document(file)
+    return load_document(file, read_document(file))
+
+
+def load_document(file: Path, document: Document) -> LoadedScenario:
+    """The scenario in a document that was read from `file`. Raises InvalidInput."""
     scenario = parse_scenario(document.data, document=document)
     files, problems = support_files(file.parent, scenario)
     if problems:

@@ -1,0 +1,216 @@
+"""The catalogue: every scenario below some folders, found by key, tag, pack or path.
+
+A broken scenario is an entry too, with its problems; it hides none of the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from opsdrill.errors import InvalidInput, OpsDrillError, Problem, UnknownName, UsageError
+from opsdrill.scenarios.document import Document
+from opsdrill.scenarios.load import (
+    SCENARIO_FILES,
+    LoadedScenario,
+    load_document,
+    load_scenario,
+    read_document,
+    scenario_file,
+)
+
+PACKS = Path(__file__).parent.parent / "packs"
+"""The scenarios that ship with OpsDrill: a folder for each pack."""
+
+KEY_TWICE = "OD005"
+"""The code of a key that two scenarios of a catalogue share."""
+
+FOLDER_DEPTH = 8
+ENTRY_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One scenario of a catalogue.
+
+    Args:
+        path: its file, or its folder where it is not known which file is meant.
+        key: as written, also where the scenario is broken; None where it cannot be read.
+        title: likewise.
+        tags: likewise.
+        pack: the folder below the root that it lies in; None for one that lies at the root.
+        loaded: the scenario; None when it is broken.
+        problems: what is wrong with it, or with its place in the catalogue.
+    """
+
+    path: Path
+    key: str | None
+    title: str | None
+    tags: tuple[str, ...]
+    pack: str | None
+    loaded: LoadedScenario | None
+    problems: tuple[Problem, ...] = ()
+
+    def scenario(self) -> LoadedScenario:
+        """The scenario, where nothing is wrong with it.
+
+        Raises:
+            InvalidInput: it is broken, or shares its key with another.
+        """
+        if self.loaded is None or self.problems:
+            raise InvalidInput(f"the scenario {self.key or self.path} is refused", self.problems)
+        return self.loaded
+
+
+class Catalogue:
+    """The scenarios below some folders.
+
+    Args:
+        roots: folders to look through, links not followed; one that is not there holds nothing.
+    """
+
+    def __init__(self, roots: Iterable[Path] = (PACKS,)) -> None:
+        found = {path.resolve(): entry for path, entry in _entries(roots)}
+        self.entries = tuple(_unique(list(found.values())))
+
+    @property
+    def broken(self) -> tuple[Entry, ...]:
+        """The entries with problems."""
+        return tuple(entry for entry in self.entries if entry.problems)
+
+    def keys(self) -> list[str]:
+        """All keys, sorted."""
+        return sorted({entry.key for entry in self.entries if entry.key is not None})
+
+    def tags(self) -> list[str]:
+        """All tags, sorted."""
+        return sorted({tag for entry in self.entries for tag in entry.tags})
+
+    def packs(self) -> list[str]:
+        """The names of all packs, sorted."""
+        return sorted({entry.pack for entry in self.entries if entry.pack is not None})
+
+    def select(self, selection: Sequence[str]) -> list[LoadedScenario]:
+        """The scenarios that some words mean, in their order, each once.
+
+        A word is `tag:NAME`, `pack:NAME`, a key, or a path: of a scenario's folder or file, or of
+        a folder with scenarios somewhere below it. What looks like a path (a slash in it, a dot
+        at its start, the ending of a scenario file) is one; any other word is a key, then a path.
+
+        Raises:
+            UnknownName: no such key, tag or pack; names close ones.
+            UsageError: no such path, a folder without scenarios, or an empty selection.
+            InvalidInput: a selected scenario is broken or shares its key with another.
+        """
+        if not selection:
+            raise UsageError("no scenario is selected", hint="give a path, a key or tag:NAME")
+        chosen: dict[Path, LoadedScenario] = {}
+        for word in selection:
+            for loaded in self._meant(word):
+                chosen.setdefault(loaded.path.resolve(), loaded)
+        return list(chosen.values())
+
+    def _meant(self, word: str) -> list[LoadedScenario]:
+        kind, colon, name = word.partition(":")
+        if colon and kind == "tag":
+            return self._all("tag", name, [e for e in self.entries if name in e.tags], self.tags())
+        if colon and kind == "pack":
+            entries = [entry for entry in self.entries if entry.pack == name]
+            return self._all("pack", name, entries, self.packs())
+        if not _is_path(word):
+            entries = [e for e in self.entries if (e.key or "").casefold() == word.casefold()]
+            if entries or not Path(word).exists():
+                return self._all("scenario", word, entries, self.keys())
+        return _at(Path(word))
+
+    def _all(
+        self, kind: str, name: str, entries: list[Entry], known: list[str]
+    ) -> list[LoadedScenario]:
+        if not entries:
+            raise UnknownName(kind, name, get_close_matches(name[:100], known, n=5) or known[:30])
+        return [entry.scenario() for entry in entries]
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or word.startswith(".") or word.endswith((".yaml", ".yml", ".json"))
+
+
+def _at(path: Path) -> list[LoadedScenario]:
+    if not path.is_dir() or any((path / name).is_file() for name in SCENARIO_FILES):
+        return [load_scenario(path)]
+    entries = Catalogue([path]).entries
+    if not entries:
+        scenario_file(path)  # raises and says that there is none
+    return [entry.scenario() for entry in entries]
+
+
+def _entries(roots: Iterable[Path]) -> Iterator[tuple[Path, Entry]]:
+    for root in roots:
+        for count, folder in enumerate(_folders(root)):
+            if count >= ENTRY_LIMIT:
+                raise UsageError(f"{root} holds more than {ENTRY_LIMIT} scenarios")
+            relative = folder.relative_to(root)
+            pack = relative.parts[0] if len(relative.parts) > 1 else None
+            entry = _entry(folder, pack)
+            yield entry.path, entry
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """The folders below `root` that hold a scenario, sorted; none is looked for inside one."""
+    for place, folders, files in os.walk(root):
+        if any(name in files for name in SCENARIO_FILES):
+            folders.clear()
+            yield Path(place)
+        depth = len(Path(place).relative_to(root).parts)
+        kept = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = kept if depth < FOLDER_DEPTH else []
+
+
+def _entry(folder: Path, pack: str | None) -> Entry:
+    path, document = folder, Document(None)
+    try:
+        path = scenario_file(folder)
+        document = read_document(path)
+        loaded = load_document(path, document)
+    except InvalidInput as error:
+        return _broken(path, document.data, pack, error.problems)
+    except OpsDrillError as error:
+        return _broken(path, document.data, pack, (Problem("", error.message, file=str(path)),))
+    scenario = loaded.scenario
+    return Entry(path, scenario.key, scenario.title, scenario.tags, pack, loaded)
+
+
+def _broken(path: Path, data: object, pack: str | None, problems: tuple[Problem, ...]) -> Entry:
+    known = data if isinstance(data, dict) else {}
+    key, title, tags = known.get("key"), known.get("title"), known.get("tags")
+    return Entry(
+        path,
+        key if isinstance(key, str) else None,
+        title if isinstance(title, str) else None,
+        tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        pack,
+        None,
+        problems,
+    )
+
+
+def _unique(entries: list[Entry]) -> Iterator[Entry]:
+    """The entries in the order of their keys; those that share a key get a problem each."""
+    by_key: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.key is not None:
+            by_key.setdefault(entry.key.casefold(), []).append(entry)
+    for entry in sorted(entries, key=lambda e: ((e.key or "").casefold(), str(e.path))):
+        others = [e for e in by_key.get((entry.key or "").casefold(), []) if e is not entry]
+        twice = tuple(_twice(entry, other) for other in others)
+        yield replace(entry, problems=(*entry.problems, *twice)) if twice else entry
+
+
+def _twice(entry: Entry, other: Entry) -> Problem:
+    problem = Problem("key", f"{entry.key!r} is the key of {other.path} too", code=KEY_TWICE)
+    place = entry.loaded.document.place(("key",)) if entry.loaded else None
+    line, column = (place.line, place.column) if place else (None, None)
+    return problem.at(str(entry.path), line, column)
