@@ -9,6 +9,7 @@ from typing import Self
 from opsdrill.patterns.exact import ExactSearcher
 from opsdrill.patterns.pattern import Pattern
 from opsdrill.patterns.searcher import Searched, Span
+from opsdrill.patterns.sifted import Sifted
 
 SECONDS = 2.0
 """CPU seconds that a pattern may use on one value."""
@@ -32,6 +33,7 @@ class BoundedSearcher:
     def __init__(self, seconds: float = SECONDS, *, patience: float = PATIENCE) -> None:
         self._seconds = seconds
         self._exact = ExactSearcher(seconds, patience)
+        self._last: Sifted | None = None
 
     @property
     def seconds(self) -> float:
@@ -47,9 +49,16 @@ class BoundedSearcher:
         linear = pattern.linear
         left: Sequence[int] = range(len(values))
         if linear is not None:
-            left = linear.search(values, spans)
+            left = linear.search(self._sift(values), spans)
         exhausted = self._exact.search(pattern, values, left, spans) if left else []
         return Searched(tuple(spans), tuple(exhausted))
+
+    def _sift(self, values: Sequence[str]) -> Sifted:
+        """The values by kind; kept for the next pattern, since many ask the same values."""
+        last = self._last
+        if last is None or last.values is not values or not isinstance(values, tuple):
+            self._last = last = Sifted(values)
+        return last
 
     def close(self) -> None:
         """End the search process, and a search that waits for it. Repeatable."""

@@ -1,19 +1,119 @@
-"""The linear-time engine, for patterns and values where it finds what `re` finds."""
+"""The linear-time engine, for patterns and values where it finds exactly what `re` finds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from functools import cached_property
+
+import re2
+
+from opsdrill.patterns.sifted import BLOCK, Block, Sifted
+from opsdrill.patterns.translation import NoTranslation, Translation
+
+MOST_STEPS = 500_000_000
+"""Instructions of a program times characters of a text: at worst some seconds, as it cannot be
+ended from outside. What would take more goes to the search that can."""
+
+_Spans = list[tuple[int, int] | None]
 
 
 class Linear:
-    """A pattern for the linear-time engine."""
+    """A pattern for the linear-time engine.
 
-    def search(self, values: Sequence[str], spans: list[tuple[int, int] | None]) -> list[int]:
-        """Put what it can find into `spans`; returns the places of the values left over."""
-        raise NotImplementedError
+    Raises:
+        NoTranslation: the engine may differ from `re`, or the pattern is too large for it.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._translation = Translation(pattern)
+        self._lines = _Program(self._translation.line)
+        if self._lines.size * BLOCK > MOST_STEPS:
+            raise NoTranslation
+
+    @cached_property
+    def _text(self) -> _Program | None:
+        try:
+            return _Program(self._translation.text)
+        except NoTranslation:
+            return None
+
+    def search(self, sifted: Sifted, spans: _Spans) -> list[int]:
+        """Put what can be found here into `spans`.
+
+        Returns:
+            The places of the values left over, ascending: not ASCII, or too long, or such that
+            this pattern may differ on them.
+        """
+        for block in sifted.blocks:
+            self._search_block(block, spans)
+        left = list(sifted.foreign)
+        for place in sifted.single:
+            if not self._search_single(sifted.values[place], place, spans):
+                left.append(place)
+        if sifted.empty:
+            left += self._search_empty(sifted.empty, spans)
+        return sorted(left)
+
+    def _search_block(self, block: Block, spans: _Spans) -> None:
+        starts, places = block.starts, block.places
+        find, text, size = self._lines.find, block.text, len(block.text)
+        begin = 0
+        while True:
+            start, end = find(text, begin, size)
+            if start < 0:
+                return
+            line = bisect_right(starts, start) - 1
+            first = starts[line]
+            spans[places[line]] = (start - first, end - first)
+            if line + 1 == len(starts):
+                return
+            begin = starts[line + 1]
+
+    def _search_single(self, value: str, place: int, spans: _Spans) -> bool:
+        """Search one value; False where that must be left to `re`."""
+        program = self._text
+        if (
+            program is None
+            or program.size * len(value) > MOST_STEPS
+            or (self._translation.last_break and value.endswith("\n"))
+        ):
+            return False
+        start, end = program.find(value.encode("ascii"), 0, len(value))
+        spans[place] = (start, end) if start >= 0 else None
+        return True
+
+    def _search_empty(self, places: list[int], spans: _Spans) -> list[int]:
+        program = self._text
+        if program is None or self._translation.emptiness:
+            return places
+        start, end = program.find(b"", 0, 0)
+        for place in places:
+            spans[place] = (start, end) if start >= 0 else None
+        return []
 
 
-def translate(text: str) -> Linear | None:
-    """The pattern for the linear-time engine; None where the two may differ."""
-    del text
-    return None
+class _Program:
+    """A compiled program of the engine, over bytes.
+
+    Raises:
+        NoTranslation: the engine refuses it, for its size.
+    """
+
+    def __init__(self, text: str) -> None:
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.never_capture = True
+        options.log_errors = False
+        try:
+            program = re2.compile(text.encode("ascii"), options)
+        except re2.error:
+            raise NoTranslation from None
+        self.size = max(int(program.programsize), int(program.reverseprogramsize))
+        # The public `search` makes a match object for each; this is what it calls.
+        self._match = program._regexp.Match
+        self._anywhere = re2._Anchor.UNANCHORED
+
+    def find(self, text: bytes, begin: int, end: int) -> tuple[int, int]:
+        """The first match from `begin` on as a span of `text`; (-1, -1) for none."""
+        span: tuple[int, int] = self._match(self._anywhere, text, begin, end)[0]
+        return span

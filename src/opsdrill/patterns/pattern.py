@@ -8,7 +8,8 @@ import warnings
 from functools import cached_property
 
 from opsdrill.errors import InvalidPattern
-from opsdrill.patterns.linear import Linear, translate
+from opsdrill.patterns.linear import Linear
+from opsdrill.patterns.translation import NoTranslation
 
 LONGEST = 20_000
 """Code points of the longest pattern; Python's parser takes quadratic time in some longer ones."""
@@ -33,7 +34,10 @@ class Pattern:
         """The same pattern for the linear-time engine; None where it may differ from `re`."""
         with _quiet, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return translate(self.text)
+            try:
+                return Linear(self.text)
+            except NoTranslation:
+                return None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pattern) and other.text == self.text

@@ -1,0 +1,161 @@
+"""A pattern in the linear engine's syntax, made from the parse tree that `re` itself makes.
+
+Nothing of the pattern's text is passed on. Every place that stands for one character becomes the
+set of ASCII characters that `re` accepts there, asked of `re` itself, so that classes, flags and
+case folding cannot differ. What remains are sequences, alternatives, repetition and positions,
+in which the engine prefers the same match as `re`. Where that is not sure there is no
+translation: look-around, back-references, conditions, atomic groups, possessive repetition, and
+repetition of what can be empty.
+
+The parser of `re` is private to Python. Versions of it that were not tried get no translation.
+"""
+
+from __future__ import annotations
+
+import re
+import re._compiler as re_compiler  # type: ignore[import-not-found]
+import re._constants as op  # type: ignore[import-not-found]
+import re._parser as re_parser  # type: ignore[import-not-found]
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+MOST_REPEATS = 1000
+"""The engine refuses to count further."""
+
+_TRIED = (3, 11) <= sys.version_info[:2] <= (3, 14)
+_ASCII = "".join(map(chr, range(128)))
+_FLAGS = re.I | re.M | re.S | re.X | re.A | re.U
+_NOTHING = r"[^\x00-\xff]"
+
+_POSITIONS = {
+    op.AT_BEGINNING_STRING: r"\A",
+    op.AT_BEGINNING: r"\A",
+    op.AT_BEGINNING_LINE: "(?m:^)",
+    op.AT_END_STRING: r"\z",
+    op.AT_END: r"\z",  # and before a last line break, which the caller keeps away
+    op.AT_END_LINE: "(?m:$)",
+    op.AT_BOUNDARY: r"\b",
+    op.AT_NON_BOUNDARY: r"\B",
+}
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How positions are written, and which character no place may stand for."""
+
+    positions: dict[Any, str]
+    without: str
+
+
+_TEXT = _Form(_POSITIONS, "")
+# Where values without line breaks stand one a line, the ends of a value are those of its line.
+_LINE = _Form(
+    {
+        **_POSITIONS,
+        op.AT_BEGINNING_STRING: "(?m:^)",
+        op.AT_BEGINNING: "(?m:^)",
+        op.AT_END_STRING: "(?m:$)",
+        op.AT_END: "(?m:$)",
+    },
+    "\n",
+)
+
+
+class NoTranslation(Exception):
+    """The engine may differ from `re` on this pattern."""
+
+
+class Translation:
+    """One pattern in the linear engine's syntax.
+
+    Attributes:
+        text: for a single value.
+        line: for values without a line break that stand one a line in one text.
+        last_break: on a value that ends with a line break it may differ.
+        emptiness: on an empty value it may differ.
+
+    Raises:
+        NoTranslation: it may differ on any value.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        if not _TRIED:
+            raise NoTranslation
+        try:
+            tree = re_parser.parse(pattern, re.IGNORECASE)
+            self.last_break = False
+            self.emptiness = False
+            flags = int(tree.state.flags)
+            self.text = self._sequence(tree, flags, _TEXT)
+            self.line = self._sequence(tree, flags, _LINE)
+        except RecursionError:
+            raise NoTranslation from None
+
+    def _sequence(self, nodes: Iterable[tuple[Any, Any]], flags: int, form: _Form) -> str:
+        return "".join(self._node(kind, value, flags, form) for kind, value in nodes)
+
+    def _node(self, kind: Any, value: Any, flags: int, form: _Form) -> str:
+        if flags & ~_FLAGS:
+            raise NoTranslation
+        if kind in (op.LITERAL, op.NOT_LITERAL, op.ANY):
+            return _set(_accepted(kind, value, flags), form.without)
+        if kind is op.IN:
+            return _set(_accepted(kind, tuple(value), flags), form.without)
+        if kind is op.AT:
+            return self._position(value, flags, form)
+        if kind is op.BRANCH:
+            return f"(?:{'|'.join(self._sequence(item, flags, form) for item in value[1])})"
+        if kind is op.SUBPATTERN:
+            _, added, removed, body = value
+            if added & re_parser.TYPE_FLAGS:
+                flags &= ~re_parser.TYPE_FLAGS
+            return f"(?:{self._sequence(body, (flags | added) & ~removed, form)})"
+        if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
+            low, high, body = value
+            if body.getwidth()[0] == 0:
+                raise NoTranslation
+            lazy = "?" if kind is op.MIN_REPEAT else ""
+            return f"(?:{self._sequence(body, flags, form)}){_times(low, high)}{lazy}"
+        raise NoTranslation
+
+    def _position(self, value: Any, flags: int, form: _Form) -> str:
+        if flags & re.MULTILINE:
+            value = op.AT_MULTILINE.get(value, value)
+        self.last_break = self.last_break or value is op.AT_END
+        self.emptiness = self.emptiness or value is op.AT_NON_BOUNDARY
+        if value not in form.positions:
+            raise NoTranslation
+        return form.positions[value]
+
+
+@lru_cache(maxsize=4096)
+def _accepted(kind: Any, value: Any, flags: int) -> str:
+    """The ASCII characters that `re` accepts for a node of its tree that stands for one."""
+    node = (kind, list(value) if kind is op.IN else value)
+    alone = re_parser.SubPattern(re_parser.State(), [node])
+    found: list[str] = re_compiler.compile(alone, flags).findall(_ASCII)
+    return "".join(found)
+
+
+def _set(accepted: str, without: str) -> str:
+    """A set in the engine's syntax; every character is written as its number."""
+    codes = {ord(character) for character in accepted if character not in without}
+    starts = sorted(code for code in codes if code - 1 not in codes)
+    ends = sorted(code for code in codes if code + 1 not in codes)
+    ranges = (rf"\x{low:02x}-\x{high:02x}" for low, high in zip(starts, ends, strict=True))
+    return f"[{''.join(ranges)}]" if codes else _NOTHING
+
+
+def _times(low: int, high: int) -> str:
+    if high is op.MAXREPEAT or high == int(op.MAXREPEAT):
+        return {0: "*", 1: "+"}.get(low) or f"{{{_counted(low)},}}"
+    return "?" if (low, high) == (0, 1) else f"{{{low},{_counted(high)}}}"
+
+
+def _counted(number: int) -> int:
+    if number > MOST_REPEATS:
+        raise NoTranslation
+    return number
