@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, JsonValue, StringConstraints, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from opsdrill.model.fields import HostName, Items, NotBlank, ShellText, Written
+from opsdrill.model.fields import MODE, HostName, Items, NotBlank, ShellText, Written
 from opsdrill.model.rules import Resolution
 
-FilePath = Annotated[str, StringConstraints(pattern=r"^/[^\x00]*[^/\x00]$")]
-FileMode = Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3,4}$")]
-Pause = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False, strict=False)]
+PAUSE_LIMIT = 86400
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or path.endswith("/") or "\0" in path:
+        raise PydanticCustomError("not_absolute", "must be an absolute path of a file")
+    return path
+
+
+FilePath = Annotated[
+    str, AfterValidator(_absolute), WithJsonSchema({"type": "string", "pattern": "^/.*[^/]$"})
+]
+FileMode = Annotated[str, StringConstraints(pattern=MODE)]
+Pause = Annotated[float, Field(ge=0, le=PAUSE_LIMIT, allow_inf_nan=False)]
 
 
 class WriteFile(Written):

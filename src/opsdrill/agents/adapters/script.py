@@ -53,8 +53,8 @@ class ScriptAdapter:
     name = "script"
 
     def __init__(self, context: AdapterContext) -> None:
-        self._path = find_script(context)
-        self._script = load_model(self._path, Script, noun="script")
+        self.path = find_script(context)
+        self._script = load_model(self.path, Script, noun="script")
 
     async def preflight(self, hosts: tuple[str, ...]) -> None:
         known = f"its hosts: {', '.join(hosts)}" if hosts else "it has no hosts"
@@ -62,7 +62,7 @@ class ScriptAdapter:
             Problem(
                 f"turns[{turn}].tasks[{index}].host",
                 f"{task.host!r} is no host of the scenario; {known}",
-                file=str(self._path),
+                file=str(self.path),
             )
             for turn, item in enumerate(self._script.turns)
             for index, task in enumerate(item.tasks)

@@ -57,7 +57,7 @@ def _absolute_paths(files: dict[str, str]) -> dict[str, str]:
 
 
 Files = Annotated[dict[str, str], AfterValidator(_absolute_paths)]
-Delay = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False, strict=False)]
+Delay = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)]
 
 
 class Scripted(Written):
