@@ -212,7 +212,9 @@ Required = Annotated[
             {
                 "type": "object",
                 "properties": {"users": _YES_NO, "systemd": _YES_NO, "commands": _PROGRAMS},
-                "patternProperties": {DNS_LABEL: {}},
+                "patternProperties": {
+                    r"^(?!(commands|users|systemd)$)" + DNS_LABEL.removeprefix("^"): _PROGRAMS
+                },
                 "additionalProperties": False,
             },
         )
