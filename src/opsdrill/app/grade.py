@@ -1,0 +1,49 @@
+"""Grade a recorded job by a scenario's rules, without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opsdrill.app import scenarios
+from opsdrill.app.wiring import Place
+from opsdrill.grading.engine import grade
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.result import Result
+from opsdrill.patterns import BoundedSearcher
+from opsdrill.scenarios.load import load_answers, load_record
+
+
+def grade_record(place: Place, scenario: str, record: Path, answers: Path | None) -> Result:
+    """The result that the rules give for a recorded job.
+
+    Args:
+        scenario: a scenario's file, folder or key.
+        record: a job record, `opsdrill.job/1`.
+        answers: what the hosts answered; without it every rule that asks a host is `error`.
+
+    Raises:
+        UsageError: a file that is not there, or a selection that is not one scenario.
+        InvalidInput: a file that breaks its format, with the path of every wrong value.
+    """
+    loaded = scenarios.one(place, scenario)
+    evidence = load_record(record)
+    given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
+    with BoundedSearcher() as searcher:
+        graded = grade(loaded.scenario, evidence, given, searcher, scenario_version=loaded.version)
+    return Result(
+        run=None,
+        scenario=loaded.scenario.key,
+        agent=None,
+        grading_version=graded.grading_version,
+        scenario_version=loaded.version,
+        state="done",
+        verdict=graded.verdict,
+        reason=graded.reason,
+        fault=graded.fault,
+        compliance=graded.compliance,
+        remediation=graded.remediation,
+        completion=graded.completion,
+        rules=graded.rules,
+        after_agent=graded.after_agent,
+        warnings=graded.warnings,
+    )

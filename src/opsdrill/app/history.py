@@ -1,0 +1,165 @@
+"""The runs that are kept: list, show, their evidence, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import get_args
+
+from opsdrill.app import documents
+from opsdrill.app.recovery import recover
+from opsdrill.app.wiring import Place
+from opsdrill.errors import UnknownName, UsageError
+from opsdrill.evidence.recorder import assemble
+from opsdrill.model.host import ChangedFile, HostFacts
+from opsdrill.model.job import JobRecord
+from opsdrill.model.result import Result, RunState, Verdict
+from opsdrill.model.run import RunSpec
+from opsdrill.model.ticket import Ticket
+from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
+
+STATES: tuple[RunState, ...] = get_args(RunState)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Everything that is shown of one run."""
+
+    run: StoredRun
+    result: Result
+    grades: tuple[StoredGrade, ...]
+    hosts: tuple[tuple[HostFacts, tuple[ChangedFile, ...] | None], ...]
+
+
+@contextmanager
+def kept_runs(place: Place) -> Iterator[Store]:
+    """The store, after what killed processes left behind was removed and marked."""
+    with place.store() as store:
+        if store.running():
+            asyncio.run(recover(place, store))
+        yield store
+
+
+def wanted(
+    *,
+    scenario: str | None = None,
+    agent: str | None = None,
+    state: str | None = None,
+    verdict: str | None = None,
+    batch: str | None = None,
+) -> RunFilter:
+    """What a listing is narrowed to.
+
+    Raises:
+        UnknownName: a state or a verdict that there is not.
+    """
+    for kind, name, known in (("state", state, STATES), ("verdict", verdict, VERDICTS)):
+        if name is not None and name not in known:
+            raise UnknownName(kind, name, known)
+    return RunFilter(
+        scenario=scenario,
+        agent=agent,
+        state=next((known for known in STATES if known == state), None),
+        verdict=next((known for known in VERDICTS if known == verdict), None),
+        batch=batch,
+    )
+
+
+def page(place: Place, narrowed: RunFilter, *, limit: int, cursor: str | None) -> Page:
+    """Some runs, the newest first."""
+    with kept_runs(place) as store:
+        return store.page(narrowed, limit=limit, cursor=cursor)
+
+
+def page_document(found: Page, *, lines: bool) -> bytes:
+    """A page of runs for programs."""
+    rows = [_row(row) for row in found.rows]
+    return (
+        documents.lines(rows)
+        if lines
+        else documents.document("runs", "runs", rows, cursor=found.cursor)
+    )
+
+
+def _row(row: RunRow) -> dict[str, object]:
+    values = {part.name: getattr(row, part.name) for part in fields(row)}
+    for name in ("compliance", "remediation"):
+        pair = values[name]
+        values[name] = {"passed": pair[0], "total": pair[1]} if pair else None
+    return values
+
+
+def show(place: Place, run: str) -> Kept:
+    """Everything about one run.
+
+    Raises:
+        UsageError: no run's id begins like this, or several do.
+    """
+    with kept_runs(place) as store:
+        name = whole_id(store, run)
+        kept = store.get(name)
+        return Kept(
+            kept,
+            kept.result or unfinished(kept.spec, kept.state),
+            tuple(store.grades(name)),
+            tuple(store.hosts(name)),
+        )
+
+
+def evidence(place: Place, run: str) -> JobRecord:
+    """The job record; of a run that was killed, what was recorded up to that point.
+
+    Raises:
+        UsageError: no run's id begins like this, or several do.
+    """
+    with kept_runs(place) as store:
+        name = whole_id(store, run)
+        sealed = store.record(name)
+        if sealed is not None:
+            return sealed
+        scenario = store.get(name).spec.scenario
+        ticket = Ticket(title=scenario.ticket_title, body=scenario.ticket_body)
+        return assemble(ticket, [event for _, event in store.events(name)])
+
+
+def delete(place: Place, runs: Sequence[str]) -> list[str]:
+    """Delete runs whole; gives their ids. All names are looked up before the first is deleted.
+
+    Raises:
+        UsageError: no run's id begins like this, several do, or a run is still running.
+    """
+    with kept_runs(place) as store:
+        names = list(dict.fromkeys(whole_id(store, run) for run in runs))
+        for name in names:
+            store.delete(name)
+        return names
+
+
+def whole_id(store: Store, begins: str) -> str:
+    """The id of the run that `begins` names.
+
+    Raises:
+        UsageError: no run's id begins like this, or several do.
+    """
+    found = store.find(begins) if begins else []
+    if begins in found:
+        return begins
+    if not found:
+        raise UsageError(f"there is no run {begins!r}", hint="`opsdrill runs list` shows them")
+    if len(found) > 1:
+        raise UsageError(f"more than one run begins with {begins!r}", hint=", ".join(found))
+    return found[0]
+
+
+def unfinished(spec: RunSpec, state: RunState) -> Result:
+    """The result of a run that has none yet."""
+    return Result(
+        run=spec.id,
+        scenario=spec.scenario.key,
+        agent=str(spec.agent),
+        scenario_version=spec.scenario_version,
+        state=state,
+    )

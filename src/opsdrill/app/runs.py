@@ -1,0 +1,204 @@
+"""The main job: plan runs of scenarios by agents, work them off, follow them to their results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from opsdrill.agents.adapter import ADAPTERS
+from opsdrill.app import agents, labs, scenarios
+from opsdrill.app.history import unfinished
+from opsdrill.app.wiring import Place
+from opsdrill.model.result import Result
+from opsdrill.model.run import AgentChoice, RunSpec, StoredFile
+from opsdrill.patterns import BoundedSearcher
+from opsdrill.runner.archive import Archive
+from opsdrill.runner.engine import Engine, RunEvent
+from opsdrill.runner.inprocess import InProcessEngine
+from opsdrill.runner.owner import this_process
+from opsdrill.runner.phases.preflight import context_of
+from opsdrill.runner.tools import RunTools, new_run_id
+from opsdrill.scenarios.load import LoadedScenario
+from opsdrill.store.store import Store
+
+Watch = Callable[[RunEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was asked for. None and empty lists leave a thing to the settings."""
+
+    scenarios: Sequence[str]
+    agents: Sequence[str] = ()
+    agent_config: Path | None = None
+    lab: str | None = None
+    repeat: int | None = None
+    parallel: int | None = None
+
+
+class Brake:
+    """Stops a batch. Pulled once: nothing more starts and hosts are given back. Twice: at once.
+
+    Made and pulled on the loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self._pulled = (asyncio.Event(), asyncio.Event())
+
+    def pull(self) -> int:
+        """Pull it; returns how many times that was."""
+        times = self.times + 1
+        self._pulled[min(times, 2) - 1].set()
+        return times
+
+    @property
+    def times(self) -> int:
+        """How many times it was pulled, 2 at most."""
+        return sum(event.is_set() for event in self._pulled)
+
+    async def wait(self, times: int) -> None:
+        """Until it was pulled so many times (1 or 2)."""
+        await self._pulled[times - 1].wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a batch: the results of the runs that are over, in the order planned."""
+
+    results: tuple[Result, ...]
+    interrupted: bool
+    left: tuple[RunSpec, ...]
+    """The runs that have no verdict, because somebody stopped the batch."""
+
+
+def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
+    """Every scenario by every agent, as often as asked, as values that need nothing further.
+
+    Raises:
+        UsageError: the selection is empty, or no agent was named.
+        InvalidInput: a scenario, a lab or an agent's file is broken.
+    """
+    chosen = agents.choose(order.agents, order.agent_config, place)
+    lab = labs.choose(order.lab, place)
+    repeats = order.repeat or place.settings.repeat or 1
+    batch, now = new_run_id(), datetime.now(UTC)
+    specs: list[RunSpec] = []
+    for loaded in scenarios.selected(place, order.scenarios):
+        first = RunSpec(
+            id=new_run_id(),
+            batch=batch,
+            scenario=loaded.scenario,
+            scenario_version=loaded.version,
+            scenario_folder=str(loaded.folder.resolve()),
+            files=_kept_files(loaded, store),
+            agent=chosen[0],
+            lab=lab,
+            created_at=now,
+        )
+        for agent in chosen:
+            # A broken script is told before anything runs, not by an error in every run.
+            ADAPTERS.get(agent.adapter)(context_of(first.model_copy(update={"agent": agent})))
+            specs += [
+                _again(first, agent, number + 1, len(specs) + number) for number in range(repeats)
+            ]
+    return specs
+
+
+def _again(first: RunSpec, agent: AgentChoice, repeat: int, place: int) -> RunSpec:
+    """The same run by an agent, once more; `place` keeps the order planned in listings."""
+    return first.model_copy(
+        update={
+            "id": new_run_id(),
+            "agent": agent,
+            "repeat": repeat,
+            "created_at": first.created_at + timedelta(microseconds=place),
+        }
+    )
+
+
+def _kept_files(loaded: LoadedScenario, store: Store) -> tuple[StoredFile, ...]:
+    return tuple(
+        StoredFile(source=file.source, digest=store.put_file(file.read()), size=file.size)
+        for file in loaded.files.values()
+    )
+
+
+async def work(
+    place: Place,
+    store: Store,
+    specs: Sequence[RunSpec],
+    *,
+    parallel: int,
+    watch: Watch,
+    brake: Brake,
+) -> Outcome:
+    """Work the runs off and follow them until all are over or the brake was pulled.
+
+    Raises:
+        DriverUnavailable: this machine cannot give such hosts.
+    """
+    driver = place.driver(specs[0].lab)
+    archive = Archive(store)
+    try:
+        await labs.require(driver)
+        with BoundedSearcher() as searcher:
+            tools = RunTools(archive, lambda _lab: driver, searcher, this_process())
+            await _drive(InProcessEngine(tools, parallel=parallel), specs, watch, brake)
+    finally:
+        archive.close(at_once=brake.times > 1)
+        await driver.close()
+    return _outcome(store, specs, brake.times > 0)
+
+
+async def _drive(engine: Engine, specs: Sequence[RunSpec], watch: Watch, brake: Brake) -> None:
+    """Submit the runs and follow them to their ends; the brake ends them before."""
+    await engine.submit(specs)
+    events = engine.subscribe([spec.id for spec in specs])
+    following = asyncio.create_task(_follow(events, watch))
+    pulled = [asyncio.create_task(brake.wait(times)) for times in (1, 2)]
+    closing: asyncio.Task[None] | None = None
+    try:
+        await _first_of(following, pulled[0])
+        if not following.done():
+            closing = asyncio.create_task(engine.close())
+            await _first_of(closing, pulled[1])
+    finally:
+        if brake.times > 1:
+            await engine.close(at_once=True)
+        else:
+            await engine.close()
+            # The last results are told after the last host was given back.
+            await asyncio.gather(following)
+        await _ended([following, closing, *pulled])
+
+
+async def _follow(events: AsyncIterator[RunEvent], watch: Watch) -> None:
+    async for event in events:
+        watch(event)
+
+
+async def _first_of(*tasks: asyncio.Task[None]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None] | None]) -> None:
+    real = [task for task in tasks if task is not None]
+    for task in real:
+        task.cancel()
+    await asyncio.gather(*real, return_exceptions=True)
+
+
+def _outcome(store: Store, specs: Sequence[RunSpec], interrupted: bool) -> Outcome:
+    results: list[Result] = []
+    left: list[RunSpec] = []
+    for spec in specs:
+        kept = store.get(spec.id)
+        if kept.result is not None and kept.result.verdict is not None:
+            results.append(kept.result)
+        else:
+            left.append(spec)
+            results.append(kept.result or unfinished(spec, kept.state))
+    return Outcome(tuple(results), interrupted, tuple(left))

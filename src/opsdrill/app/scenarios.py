@@ -1,0 +1,155 @@
+"""Scenarios: the ones that a selection means, listed, shown, and made anew; and the schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdrill.app import documents
+from opsdrill.app.wiring import Place
+from opsdrill.errors import Problem, UnknownName, UsageError
+from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry
+from opsdrill.scenarios.load import LoadedScenario
+
+HERE = "scenarios"
+"""The folder of the working folder that is looked through when the settings name none."""
+SCHEMAS = PACKS.parent / "schemas"
+TEMPLATE = PACKS.parent / "scenarios" / "template"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The scenarios of a listing, and what is wrong with the others."""
+
+    scenarios: tuple[LoadedScenario, ...]
+    problems: tuple[Problem, ...]
+
+
+def catalogue(place: Place) -> Catalogue:
+    """The packs that come along and the folders of the settings."""
+    own = place.settings.scenarios
+    folders = [place.folder / Path(name).expanduser() for name in (own or (HERE,))]
+    missing = [folder for folder in folders if own and not folder.is_dir()]
+    if missing:
+        raise UsageError(
+            f"there is no folder {missing[0]}", hint="see `scenarios` in opsdrill.toml"
+        )
+    return Catalogue([PACKS, *folders])
+
+
+def selected(place: Place, words: Sequence[str]) -> list[LoadedScenario]:
+    """The scenarios that paths, keys, `tag:NAME` and `pack:NAME` mean, each once.
+
+    Raises:
+        UsageError: the selection is empty, or there is no such path, key, tag or pack.
+        InvalidInput: a selected scenario is broken.
+    """
+    return catalogue(place).select(words)
+
+
+def one(place: Place, word: str) -> LoadedScenario:
+    """The one scenario that a word means. Raises as `selected`, and for more than one."""
+    found = selected(place, [word])
+    if len(found) != 1:
+        keys = ", ".join(loaded.scenario.key for loaded in found[:10])
+        raise UsageError(f"{word!r} means {len(found)} scenarios", hint=f"name one of: {keys}")
+    return found[0]
+
+
+def entries(place: Place, words: Sequence[str]) -> list[Entry]:
+    """As `selected`, and the broken ones with their problems; without words all of them."""
+    known = catalogue(place)
+    if not words:
+        return list(known.entries)
+    found: dict[Path, Entry] = {}
+    for word in words:
+        for entry in _meant(known, word):
+            found.setdefault(entry.path.resolve(), entry)
+    return list(found.values())
+
+
+def _meant(known: Catalogue, word: str) -> list[Entry]:
+    kind, _, name = word.partition(":")
+    mine = [
+        entry
+        for entry in known.entries
+        if (kind == "tag" and name in entry.tags)
+        or (kind == "pack" and name == entry.pack)
+        or (entry.key is not None and entry.key.casefold() == word.casefold())
+    ]
+    if mine:
+        return mine
+    below = Catalogue([Path(word)]).entries if Path(word).is_dir() else ()
+    return list(below) or [_entry(loaded) for loaded in known.select([word])]
+
+
+def _entry(loaded: LoadedScenario) -> Entry:
+    shape = loaded.scenario
+    return Entry(loaded.path, shape.key, shape.title, shape.tags, None, loaded)
+
+
+def listed(place: Place, words: Sequence[str]) -> Listed:
+    """What a listing shows: the scenarios that can run, and the problems of the others."""
+    found = entries(place, words)
+    return Listed(
+        tuple(e.loaded for e in found if e.loaded is not None and not e.problems),
+        tuple(problem for e in found for problem in e.problems),
+    )
+
+
+def document(found: Listed, *, lines: bool) -> bytes:
+    """A listing for programs."""
+    rows: list[dict[str, object]] = [
+        {
+            "key": loaded.scenario.key,
+            "title": loaded.scenario.title,
+            "tags": list(loaded.scenario.tags),
+            "hosts": list(loaded.scenario.host_names),
+            "rules": len(loaded.scenario.validation),
+            "version": loaded.version,
+            "path": str(loaded.path),
+        }
+        for loaded in found.scenarios
+    ]
+    if lines:
+        return documents.lines(rows)
+    problems = [str(problem) for problem in found.problems]
+    return documents.document("scenarios", "scenarios", rows, problems=problems)
+
+
+def as_json(loaded: LoadedScenario) -> bytes:
+    """The scenario in full, every default written out; it loads again as it is."""
+    return loaded.scenario.model_dump_json(by_alias=True, exclude_none=True, indent=2).encode()
+
+
+def init(folder: Path) -> list[Path]:
+    """Make a new scenario folder from the template; gives the files written.
+
+    Raises:
+        UsageError: there is something in the folder already, or it is no folder.
+        OSError: it cannot be written.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty", hint="give a new folder, or an empty one")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is no folder")
+    written = []
+    for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file()):
+        target = folder / source.relative_to(TEMPLATE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+        written.append(target)
+    return written
+
+
+def schema(name: str) -> bytes:
+    """The JSON Schema of a file format by name, such as `scenario` or `job`.
+
+    Raises:
+        UnknownName: there is no such schema; lists the choices.
+    """
+    known = {path.name.removesuffix(".schema.json"): path for path in SCHEMAS.glob("*.schema.json")}
+    if name not in known:
+        raise UnknownName("schema", name, known)
+    return known[name].read_bytes().rstrip()

@@ -1,0 +1,80 @@
+"""The body of `opsdrill run`: plan, work with progress shown, report; and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import signal
+from collections.abc import Sequence
+
+from opsdrill.app import runs
+from opsdrill.app.recovery import recover
+from opsdrill.app.runs import Brake, Order, Outcome
+from opsdrill.cli.choices import FailOn, ResultFormat
+from opsdrill.cli.front import INTERRUPTED, Front
+from opsdrill.cli.output import Output
+from opsdrill.cli.progress import Progress, progress_for
+from opsdrill.cli.report import report
+from opsdrill.cli.text import shown
+from opsdrill.model.run import RunSpec
+from opsdrill.store.store import Store
+
+
+def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | None) -> int:
+    """Do the whole job; returns the exit status."""
+    with told.place.store() as store:
+        specs = runs.plan(told.place, order, store)
+        parallel = order.parallel or told.place.settings.parallel or 1
+        with progress_for(told.out, specs) as progress:
+            outcome = asyncio.run(_work(told, store, specs, parallel, progress))
+    status = report(told, outcome.results, format, fail_on)
+    if not outcome.interrupted:
+        return status
+    how_to_go_on(told.out, order, outcome)
+    return INTERRUPTED
+
+
+async def _work(
+    told: Front, store: Store, specs: Sequence[RunSpec], parallel: int, progress: Progress
+) -> Outcome:
+    brake = Brake()
+
+    def stop() -> None:
+        times = brake.pull()
+        if times == 1:
+            progress.note("stopping: hosts are given back first; once more to stop at once")
+        elif times == 2:
+            progress.note("stopping at once: what is left is found again at the next start")
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    for line in await recover(told.place, store):
+        progress.note(line)
+    return await runs.work(
+        told.place, store, specs, parallel=parallel, watch=progress.tell, brake=brake
+    )
+
+
+def how_to_go_on(out: Output, order: Order, outcome: Outcome) -> None:
+    """After an interruption: what is kept, and the command for what is left."""
+    done = len(outcome.results) - len(outcome.left)
+    out.note(f"interrupted: {done} of {len(outcome.results)} runs are done and kept")
+    if not outcome.left:
+        return
+    words = ["opsdrill", "run", *dict.fromkeys(_selector(spec, order) for spec in outcome.left)]
+    for agent in dict.fromkeys(str(spec.agent) for spec in outcome.left):
+        words += ["--agent", agent]
+    for name, value in (("--lab", order.lab), ("--agent-config", order.agent_config)):
+        words += [name, str(value)] if value is not None else []
+    out.hint(f"to do the rest: {shown(shlex.join(words))}")
+
+
+def _selector(spec: RunSpec, order: Order) -> str:
+    """How this scenario was asked for: by its folder, unless its key was given or found."""
+    asked_by_name = any(not _is_path(word) for word in order.scenarios)
+    return spec.scenario.key if asked_by_name else spec.scenario_folder or spec.scenario.key
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or word in (".", "..") or word.endswith((".yaml", ".yml", ".json"))

@@ -1,0 +1,56 @@
+"""What every command is told: the options that hold for all of them, and where to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from opsdrill.cli.output import Output
+
+if TYPE_CHECKING:
+    from opsdrill.app.wiring import Place
+
+PASSED, FAILED, INVALID, ERROR, INTERRUPTED = 0, 1, 2, 3, 130
+"""The exit statuses, see docs/reference/cli.md."""
+
+
+@dataclass
+class Front:
+    """The options for all commands. `place` and `out` are made when they are first asked for."""
+
+    home: Path | None = None
+    no_color: bool = False
+    debug: bool = False
+    _place: Place | None = field(default=None, repr=False)
+    _out: Output | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> Place:
+        """The data folder and the settings.
+
+        Raises:
+            InvalidInput: a settings file is broken.
+        """
+        if self._place is None:
+            from opsdrill.app.wiring import find_place
+
+            self._place = find_place(self.home, Path.cwd())
+        return self._place
+
+    @property
+    def out(self) -> Output:
+        if self._out is None:
+            color = self.place.settings.color
+            chosen = {"always": True, "never": False}.get(color or "")
+            self._out = Output(False if self.no_color else chosen)
+        return self._out
+
+
+def front(context: typer.Context) -> Front:
+    """The options for all commands, as they were given before or after the command's name."""
+    found = context.find_object(Front)
+    assert found is not None
+    return found

@@ -1,0 +1,40 @@
+"""`opsdrill grade`: grade a recorded job without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opsdrill.cli.choices import FailOn, ResultFormat
+from opsdrill.cli.front import front
+
+
+def grade(
+    context: typer.Context,
+    *,
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario's file, folder or key.")
+    ],
+    record: Annotated[
+        Path, typer.Argument(metavar="RECORD", help="The job record, a JSON file opsdrill.job/1.")
+    ],
+    host_answers: Annotated[
+        Path | None,
+        typer.Option("--host-answers", metavar="FILE", help="What the hosts answered, as JSON."),
+    ] = None,
+    format: Annotated[
+        ResultFormat, typer.Option("--format", help="How the result is written.")
+    ] = "table",
+    fail_on: Annotated[
+        FailOn | None, typer.Option("--fail-on", help="`failed`: exit with 1 when it failed.")
+    ] = None,
+) -> int:
+    """Grade a recorded job by a scenario's rules, without running anything."""
+    from opsdrill.app import grade as use_case
+    from opsdrill.cli.report import report
+
+    told = front(context)
+    result = use_case.grade_record(told.place, scenario, record, host_answers)
+    return report(told, [result], format, fail_on)

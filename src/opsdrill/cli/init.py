@@ -1,0 +1,26 @@
+"""`opsdrill init`: a new scenario folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opsdrill.cli.front import front
+from opsdrill.cli.text import shown
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder that is empty or not there yet.")
+    ],
+) -> None:
+    """Make a new scenario folder with every field commented."""
+    from opsdrill.app import scenarios as use_case
+
+    told = front(context)
+    for path in use_case.init(folder):
+        told.out.line(shown(str(path)))
+    told.out.hint(f"check it with `opsdrill lint {shown(str(folder))}`")

@@ -1,0 +1,37 @@
+"""`opsdrill lint`: what is wrong with scenarios, like a linter tells it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from opsdrill.cli.choices import ListFormat
+from opsdrill.cli.front import INVALID, PASSED, front
+from opsdrill.cli.text import shown
+
+
+def lint(
+    context: typer.Context,
+    scenario: Annotated[
+        list[str],
+        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, or tag:NAME."),
+    ],
+    format: Annotated[
+        ListFormat, typer.Option("--format", help="How the findings are written.")
+    ] = "table",
+    notes: Annotated[bool, typer.Option("--notes", help="Also what depends on judgement.")] = False,
+) -> int:
+    """Refuse what is wrong in scenarios and warn of traps."""
+    from opsdrill.app import lint as use_case
+
+    told = front(context)
+    found = use_case.lint(told.place, scenario)
+    problems = [item for item in found.problems if notes or item.severity != "note"]
+    if format == "table":
+        for problem in problems:
+            told.out.line(shown(use_case.line(problem)))
+        told.out.note(use_case.summary(found, problems))
+    else:
+        told.out.document(use_case.document(problems, lines=format == "jsonl"))
+    return INVALID if any(problem.severity == "error" for problem in problems) else PASSED

@@ -1,0 +1,144 @@
+"""The command line: commands, the options for all of them, errors and exit statuses.
+
+`opsdrill --help` must stay cheap, so a command's file declares its options only and imports what
+it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from opsdrill import __version__
+from opsdrill.cli import doctor, grade, init, lint, regrade, run, runs, scenarios
+from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
+from opsdrill.cli.output import Output, prepare_streams, silence
+from opsdrill.cli.text import shown
+from opsdrill.errors import OpsDrillError, UsageError
+
+app = typer.Typer(
+    name="opsdrill",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: readable everywhere, and half the start-up time
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"opsdrill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", metavar="DIR", help="The data folder; or OPSDRILL_HOME."),
+    ] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; as NO_COLOR.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the program an error arose.")
+    ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Drills for AI agents that operate servers.
+
+    OpsDrill breaks hosts on purpose, hands the agent a ticket, watches what it does, and grades
+    the result by rules. These options may also stand after the command.
+    """
+    context.obj = Front(home, no_color, debug)
+
+
+app.command("run")(run.run)
+app.command("grade")(grade.grade)
+app.command("regrade")(regrade.regrade)
+app.command("lint")(lint.lint)
+app.add_typer(runs.app, name="runs")
+app.add_typer(scenarios.app, name="scenarios")
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+
+
+def arranged(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the options for all commands put first, wherever they were given."""
+    first: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--":
+            rest += [word, *waiting]
+            break
+        if word in ("--no-color", "--debug") or word.startswith("--home="):
+            first.append(word)
+        elif word == "--home":
+            if not waiting:
+                raise UsageError("--home needs a folder")
+            first += [word, waiting.pop(0)]
+        else:
+            rest.append(word)
+    return first + rest
+
+
+def main() -> None:
+    """The program `opsdrill`."""
+    prepare_streams()
+    sys.exit(_guarded(sys.argv[1:]))
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    """Run one command; whatever goes wrong becomes a sentence and an exit status."""
+    out = Output(False if "--no-color" in arguments else None)
+    try:
+        status = app(arranged(arguments), prog_name="opsdrill", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        return _explained(error, out)
+
+
+def _explained(error: Exception, out: Output) -> int:
+    if isinstance(error, OpsDrillError):
+        out.error(error)
+        return ERROR if error.fault in ("infrastructure", "opsdrill") else INVALID
+    if isinstance(error, typer.TyperException):
+        _usage(error, out)
+        return INVALID
+    if isinstance(error, OSError):
+        where = f": {shown(str(error.filename))}" if error.filename else ""
+        out.note(f"error: {error.strerror or error}{where}")
+        return INVALID
+    out.note(f"error: OpsDrill itself failed: {type(error).__name__}: {shown(str(error))}")
+    out.hint("this is a bug; run it again with --debug and report what it shows")
+    return ERROR
+
+
+def _usage(error: typer.TyperException, out: Output) -> None:
+    context: Any = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        out.note(error.format_message())
+        return
+    message = error.format_message().rstrip(".")
+    out.note(f"error: {message[:1].lower()}{message[1:]}")
+    if context is not None:
+        out.hint(f"see `{context.command_path} --help`")

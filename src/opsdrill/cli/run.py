@@ -1,0 +1,59 @@
+"""`opsdrill run`: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from opsdrill.cli.choices import FailOn, ResultFormat
+from opsdrill.cli.front import front
+
+
+def run(
+    context: typer.Context,
+    *,
+    scenario: Annotated[
+        list[str],
+        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, or tag:NAME."),
+    ],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="AGENT",
+            help="Who works: NAME[:ARGUMENT]. Several: each works every scenario.",
+        ),
+    ] = None,
+    agent_config: Annotated[
+        Path | None,
+        typer.Option("--agent-config", metavar="FILE", help="A file that names agents."),
+    ] = None,
+    lab: Annotated[
+        str | None,
+        typer.Option("--lab", metavar="LAB", help="A driver's name, a lab file, or a lab's name."),
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", min=1, max=10_000, help="How often each runs.")
+    ] = None,
+    parallel: Annotated[
+        int | None, typer.Option("--parallel", min=1, max=1000, help="How many runs at once.")
+    ] = None,
+    format: Annotated[
+        ResultFormat, typer.Option("--format", help="How the results are written.")
+    ] = "table",
+    fail_on: Annotated[
+        FailOn | None, typer.Option("--fail-on", help="`failed`: exit with 1 when a run failed.")
+    ] = None,
+) -> int:
+    """Break hosts, hand agents the ticket, watch them work, and grade the result.
+
+    Ctrl-C once stops starting runs, gives the hosts back and keeps what is done; twice stops at
+    once.
+    """
+    from opsdrill.app.runs import Order
+    from opsdrill.cli.drill import drill
+
+    order = Order(scenario, agent or (), agent_config, lab, repeat, parallel)
+    return drill(front(context), order, format, fail_on)

@@ -1,0 +1,168 @@
+"""`opsdrill runs`: look at the runs that are kept, and delete them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsdrill.cli.choices import ListFormat, PageFormat
+from opsdrill.cli.front import front
+from opsdrill.cli.text import shown
+
+if TYPE_CHECKING:
+    from opsdrill.app.history import Kept
+    from opsdrill.cli.output import Output
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kept runs.")
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    *,
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="KEY", help="Only runs of this scenario.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="AGENT", help="Only runs by this agent.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help="Only these: planned, running, done, cancelled, interrupted.",
+        ),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option("--verdict", metavar="VERDICT", help="Only these: passed, failed, error."),
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option("--batch", metavar="ID", help="Only runs started together.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many rows.")] = 50,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after an earlier page.")
+    ] = None,
+    format: Annotated[
+        ListFormat, typer.Option("--format", help="How the list is written.")
+    ] = "table",
+) -> None:
+    """List kept runs, the newest first."""
+    from opsdrill.app import history as use_case
+
+    told = front(context)
+    wanted = use_case.wanted(
+        scenario=scenario, agent=agent, state=state, verdict=verdict, batch=batch
+    )
+    page = use_case.page(told.place, wanted, limit=limit, cursor=cursor)
+    if format != "table":
+        told.out.document(use_case.page_document(page, lines=format == "jsonl"))
+        return
+    told.out.table(
+        ["RUN", "SCENARIO", "AGENT", "STATE", "VERDICT", "COMPLIANCE", "CREATED", "REASON"],
+        [
+            [
+                row.id,
+                row.scenario,
+                row.agent,
+                row.state,
+                row.verdict or "-",
+                "{}/{}".format(*row.compliance) if row.compliance else "-",
+                f"{row.created_at:%Y-%m-%d %H:%M:%S}Z",
+                row.reason,
+            ]
+            for row in page.rows
+        ],
+        none="no runs",
+    )
+    if page.cursor:
+        told.out.hint(f"there are more: --cursor {shown(page.cursor)}")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    run: RunId,
+    format: Annotated[
+        PageFormat, typer.Option("--format", help="How the run is written.")
+    ] = "table",
+) -> None:
+    """Show one run: completion first, then every rule with its reason and evidence."""
+    from opsdrill.app import history as use_case
+    from opsdrill.cli.formats import json
+
+    told = front(context)
+    kept = use_case.show(told.place, run)
+    if format == "json":
+        told.out.document(json.results([kept.result]))
+    else:
+        _show(told.out, kept)
+
+
+def _show(out: Output, kept: Kept) -> None:
+    from opsdrill.cli.formats import terminal, wording
+
+    result = kept.result
+    terminal.headline(out, result)
+    out.line(f"  run {shown(kept.run.spec.id)}, lab {shown(kept.run.spec.lab.name)}")
+    for name, share in (("compliance", result.compliance), ("remediation", result.remediation)):
+        out.line(f"  {name}: {wording.share(share)}")
+    out.line()
+    terminal.explained(out, result)
+    if kept.run.phases:
+        out.line("\nphases:")
+    for phase in kept.run.phases:
+        ended = phase.ended_at
+        took = f"{(ended - phase.started_at).total_seconds():.3f} s" if ended else "-"
+        reason = f"  {phase.reason}" if phase.reason else ""
+        out.line(f"  {phase.name:<10} {phase.status:<12} {took}{shown(reason)}")
+    for facts, changed in kept.hosts:
+        made = ", ".join(part for part in (facts.driver, facts.distribution, facts.shell) if part)
+        out.line(f"\nhost {shown(facts.name)}: {shown(made)}")
+        if changed is None:
+            out.line("  changed files: not known")
+        for file in changed or ():
+            out.line(f"  {file.change:<8} {shown(file.path)}")
+    if len(kept.grades) > 1:
+        out.line("\ngrades:")
+        for grade in kept.grades:
+            told = f"{grade.grade.verdict}  {grade.cause}  {shown(grade.grade.reason)}"
+            out.line(f"  {grade.number}  {told}")
+
+
+@app.command()
+def evidence(
+    context: typer.Context,
+    run: RunId,
+    format: Annotated[
+        PageFormat, typer.Option("--format", help="`json` is the job record itself.")
+    ] = "json",
+) -> None:
+    """Print the job record: all that the agent was seen to do."""
+    from opsdrill.app import history as use_case
+    from opsdrill.cli.formats import evidence as page
+
+    told = front(context)
+    record = use_case.evidence(told.place, run)
+    if format == "json":
+        told.out.document(record.model_dump_json(indent=2).encode())
+    else:
+        page.show(told.out, record)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs.")],
+) -> None:
+    """Delete kept runs with their evidence and grades."""
+    from opsdrill.app import history as use_case
+
+    told = front(context)
+    for name in use_case.delete(told.place, run):
+        told.out.line(shown(name))
