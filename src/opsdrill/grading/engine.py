@@ -73,31 +73,6 @@ def grade(
     )
 
 
-def ungraded(
-    reason: str,
-    fault: Fault | None,
-    *,
-    after_agent: bool = False,
-    scenario_version: str | None = None,
-) -> Grade:
-    """The grade of a run that broke off before there was anything to grade.
-
-    Args:
-        reason: one sentence: where, what, and what to do.
-        fault: whose fault it was.
-        after_agent: the agent had acted when it broke off.
-        scenario_version: the digest to keep with the grade.
-    """
-    return Grade(
-        scenario_version=scenario_version,
-        verdict="error",
-        reason=reason,
-        fault=fault,
-        completion=Completion(status="error", reason=reason),
-        after_agent=after_agent,
-    )
-
-
 def _decisive(verdict: Verdict, rules: Sequence[RuleResult]) -> list[RuleResult]:
     """The rules that make the verdict what it is; silent hosts first, then array order."""
     if verdict == "error":
