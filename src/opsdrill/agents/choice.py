@@ -17,9 +17,11 @@ from pydantic_core import PydanticCustomError
 from opsdrill.agents.adapter import ADAPTERS, Adapter, AdapterContext
 from opsdrill.errors import InvalidInput, Problem, UnknownName, UsageError
 from opsdrill.model.fields import NotBlank, Written
+from opsdrill.model.problem import dotted
 from opsdrill.model.run import AgentChoice
 from opsdrill.model.scenario import Step
-from opsdrill.scenarios.load import load_model
+from opsdrill.scenarios.document import Location
+from opsdrill.scenarios.load import parse_model, read_document
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
@@ -83,9 +85,10 @@ def load_agents(path: Path) -> AgentNames:
         InvalidInput: it breaks the format, names an adapter that does not exist, or gives an
             adapter's own name to something else.
     """
-    content = load_model(path, AgentFile, noun="agents file")
+    document = read_document(path)
+    content = parse_model(document.data, AgentFile, document=document, noun="agents file")
     wrong = [
-        Problem(f"agents.{where}", message, file=str(path))
+        document.at(Problem(dotted(where), message), document.key_place(where))
         for where, message in _misnamed(content.agents)
     ]
     if wrong:
@@ -93,14 +96,14 @@ def load_agents(path: Path) -> AgentNames:
     return AgentNames(content.agents, path.resolve().parent)
 
 
-def _misnamed(entries: dict[str, AgentEntry]) -> Iterator[tuple[str, str]]:
+def _misnamed(entries: dict[str, AgentEntry]) -> Iterator[tuple[Location, str]]:
     known = ADAPTERS.names()
     for name, entry in entries.items():
         if name in known:
-            yield name, "is the name of an adapter; choose another name"
+            yield ("agents", name), "is the name of an adapter; choose another name"
         if entry.adapter not in known:
             listed = ", ".join(known)
-            yield f"{name}.adapter", f"must be one of {listed}, not {entry.adapter!r}"
+            yield ("agents", name, "adapter"), f"must be one of {listed}, not {entry.adapter!r}"
 
 
 def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> AgentChoice:

@@ -50,7 +50,8 @@ class TaskWork:
     Args:
         reports: where events go.
         id: the task's id.
-        host: the host it works on.
+        name: the name of the host it works on.
+        host: that host.
         seconds: the time limit of a command that has none of its own.
 
     Attributes:
@@ -58,9 +59,10 @@ class TaskWork:
         ended: the end was reported.
     """
 
-    def __init__(self, reports: Reports, id: str, host: Host, seconds: float) -> None:
+    def __init__(self, reports: Reports, id: str, name: str, host: Host, seconds: float) -> None:
         self._reports = reports
         self._id = id
+        self._name = name
         self._host = host
         self._seconds = seconds
         self._calls = 0
@@ -78,7 +80,7 @@ class TaskWork:
         self._reports.record(
             TaskCreated(
                 task=self._id,
-                host=self._host.facts.name,
+                host=self._name,
                 turn=turn,
                 agent=agent,
                 description=description,

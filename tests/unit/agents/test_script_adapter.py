@@ -280,8 +280,9 @@ class Broken(FakeHost):
 async def test_an_unknown_host_is_refused_with_its_path(tmp_path: Path) -> None:
     play = Play(tmp_path, "turns: [{tasks: [{host: web-01}, {host: mail-01}]}]")
     said = "turns[0].tasks[1].host 'mail-01' is no host of the scenario; its hosts: web-01, db-01"
-    with pytest.raises(InvalidInput, match=re.escape(said)):
+    with pytest.raises(InvalidInput, match=re.escape(said)) as caught:
         await play.adapter.preflight(("web-01", "db-01"))
+    assert (caught.value.problems[0].line, caught.value.problems[0].column) == (2, 41)
     with pytest.raises(InvalidInput, match="it has no hosts"):
         await play.adapter.preflight(())
 

@@ -65,6 +65,12 @@ async def test_the_first_answer_that_fits_is_given() -> None:
     assert [await code(web, run) for run in ("a", "a b", "a b c", "ab")] == [4, 2, 2, 127]
 
 
+async def test_an_answer_may_be_for_one_user() -> None:
+    web = host(FakeAnswer(run="id -u", user="nobody", exit_code=0, stdout="65534\n"))
+    assert (await web.run(Command(run="id -u", user="nobody"))).exit_code == 0
+    assert (await web.run(Command(run="id -u"))).exit_code == 127
+
+
 async def test_an_answer_with_times_makes_room_for_later_ones() -> None:
     web = host(FakeAnswer(run="a", exit_code=1, times=2), FakeAnswer(run="a", exit_code=0))
     assert [await code(web, "a") for _ in range(4)] == [1, 1, 0, 0]
@@ -279,6 +285,8 @@ def test_options_and_files_that_cannot_be_are_refused(tmp_path: Path) -> None:
         FakeDriver(DriverContext(tmp_path, {"size": "1"}))
     with pytest.raises(UsageError, match="cannot read the answers"):
         FakeDriver(DriverContext(tmp_path, {"answers": "none.json"}, tmp_path))
+    with pytest.raises(UsageError, match="not a file"):
+        load_fake_script(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b'"\xff"')
     with pytest.raises(InvalidInput, match="is not UTF-8"):
         load_fake_script(tmp_path / "bytes.json")

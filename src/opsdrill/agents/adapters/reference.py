@@ -71,7 +71,7 @@ class ReferenceAdapter:
         parts = groupby(numbered, key=lambda item: item[1].on or default)
         for turn, (name, part) in enumerate(parts, start=1):
             work = TaskWork(
-                recorder, f"t{turn}", assignment.hosts[name], assignment.command_seconds
+                recorder, f"t{turn}", name, assignment.hosts[name], assignment.command_seconds
             )
             failure = await _task(work, turn, list(part), assignment.operational_rules)
             if failure:

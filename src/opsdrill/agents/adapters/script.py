@@ -24,7 +24,8 @@ from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import JobCreated, JobEnded, NoJob, Planned, Posted, Resolved
 from opsdrill.model.job import Outcome
-from opsdrill.scenarios.load import load_model
+from opsdrill.model.problem import dotted
+from opsdrill.scenarios.load import parse_model, read_document
 
 
 def find_script(context: AdapterContext) -> Path:
@@ -54,20 +55,21 @@ class ScriptAdapter:
 
     def __init__(self, context: AdapterContext) -> None:
         self.path = find_script(context)
-        self._script = load_model(self.path, Script, noun="script")
+        self._document = read_document(self.path)
+        self._script = parse_model(
+            self._document.data, Script, document=self._document, noun="script"
+        )
 
     async def preflight(self, hosts: tuple[str, ...]) -> None:
         known = f"its hosts: {', '.join(hosts)}" if hosts else "it has no hosts"
-        wrong = [
-            Problem(
-                f"turns[{turn}].tasks[{index}].host",
-                f"{task.host!r} is no host of the scenario; {known}",
-                file=str(self.path),
-            )
-            for turn, item in enumerate(self._script.turns)
-            for index, task in enumerate(item.tasks)
-            if task.host not in hosts
-        ]
+        wrong = []
+        for turn, item in enumerate(self._script.turns):
+            for index, task in enumerate(item.tasks):
+                if task.host not in hosts:
+                    place = ("turns", turn, "tasks", index, "host")
+                    said = f"{task.host!r} is no host of the scenario; {known}"
+                    problem = Problem(dotted(place), said)
+                    wrong.append(self._document.at(problem, self._document.place(place)))
         if wrong:
             raise InvalidInput("the script does not fit the scenario", wrong)
 
@@ -111,6 +113,7 @@ class _Turn:
             TaskWork(
                 recorder,
                 f"t{first + index}",
+                task.host,
                 assignment.hosts[task.host],
                 assignment.command_seconds,
             )

@@ -128,7 +128,7 @@ class FakeHost:
         self._gone.set()
 
     async def _outcome(self, command: Command) -> Scripted:
-        scripted = self._scripted(command.run)
+        scripted = self._scripted(command)
         try:
             # Waiting even for nothing lets a caller be cancelled at every command.
             async with asyncio.timeout(min(scripted.delay, command.timeout)):
@@ -140,12 +140,12 @@ class FakeHost:
             return scripted.model_copy(update=late)
         return Scripted(unreachable=True)
 
-    def _scripted(self, run: str) -> Scripted:
+    def _scripted(self, command: Command) -> Scripted:
         if self.silent:
             return Scripted(unreachable=True)
         for index, answer in enumerate(self._script.answers):
             given = self._given.get(index, 0)
-            if answer.fits(self._name, run, self._done) and given != answer.times:
+            if answer.fits(self._name, command, self._done) and given != answer.times:
                 self._given[index] = given + 1
                 return answer
         return self._script.otherwise or Scripted(

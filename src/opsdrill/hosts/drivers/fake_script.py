@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.model.fields import HostName, Items, Written
+from opsdrill.model.host import Command
 from opsdrill.model.problem import from_validation
 from opsdrill.model.scenario import ExitCode
 
@@ -94,6 +95,8 @@ class FakeAnswer(Scripted):
 
     on: HostName | None = None
     """A host; every host when left out."""
+    user: str | None = None
+    """Fits only a command that runs as this user; any user when left out."""
     run: str | None = None
     """The whole text of the command."""
     starts_with: str | None = None
@@ -109,13 +112,15 @@ class FakeAnswer(Scripted):
             raise PydanticCustomError("one_text", "needs either `run` or `starts_with`")
         return self
 
-    def fits(self, host: str, run: str, done: set[str]) -> bool:
+    def fits(self, host: str, command: Command, done: set[str]) -> bool:
         """It is meant for this command on this host, which has run `done` before."""
-        if self.on not in (None, host) or (self.after is not None and self.after not in done):
+        if self.on not in (None, host) or self.user not in (None, command.user):
+            return False
+        if self.after is not None and self.after not in done:
             return False
         if self.run is not None:
-            return run == self.run
-        return self.starts_with is not None and run.startswith(self.starts_with)
+            return command.run == self.run
+        return self.starts_with is not None and command.run.startswith(self.starts_with)
 
 
 class FakeScript(Written):
@@ -140,6 +145,8 @@ def load_fake_script(path: Path) -> FakeScript:
         UsageError: the file cannot be read.
         InvalidInput: it is no such script; says where and why.
     """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot read the answers {path}: not a file")
     try:
         with path.open("rb") as file:
             text = file.read(SCRIPT_LIMIT + 1)
