@@ -136,8 +136,8 @@ class InProcessEngine:
     async def close(self, *, at_once: bool = False) -> None:
         """Start nothing more, cancel what is planned or runs, and wait until hosts are back.
 
-        With `at_once` runs are left where they are: their rows say `running` until the next
-        start finds that this process is no more.
+        With `at_once` the giving back is broken off: what is left of hosts is found by the next
+        start, and so are runs whose rows still say `running`.
         """
         self._closed = True
         tasks = dict(self._tasks)
@@ -175,10 +175,11 @@ class InProcessEngine:
             # The store failed: nobody will find the result there, so it is told here at least.
             log.debug("run %s could not be kept", spec.id, exc_info=error)
             self._publish(RunEvent(spec.id, result=stopped(spec, Stop.of(error, None))))
+        finally:
+            self._submitted.pop(spec.id, None)
 
     def _worked(self, run_id: str, _task: asyncio.Task[None]) -> None:
         del self._tasks[run_id]
-        self._submitted.pop(run_id, None)
         self._cancelling.discard(run_id)
         self._start_next()
 
