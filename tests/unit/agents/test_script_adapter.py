@@ -53,6 +53,7 @@ async def calls(folder: Path, *items: str, answers: FakeScript = FINE) -> list[T
 
 
 async def test_the_record_holds_what_the_script_says(tmp_path: Path) -> None:
+    """[P3, P4, P5]"""
     record = await Play(
         tmp_path,
         """
@@ -93,7 +94,7 @@ resolve: {resolution: partial, reasoning: Half of it.}
 async def test_tasks_of_a_turn_run_at_the_same_time_and_turns_after_each_other(
     tmp_path: Path,
 ) -> None:
-    """The tasks of a turn start together; the next turn starts when all ended."""
+    """[P3] The tasks of a turn start together; the next turn starts when all ended."""
     record = await Play(
         tmp_path,
         """
@@ -115,7 +116,7 @@ turns:
 
 
 async def test_tasks_of_a_turn_can_wait_for_each_other(tmp_path: Path) -> None:
-    """Commands of one turn overlap: each host answers only once the other was asked."""
+    """[P3] Commands of one turn overlap: each host answers only once the other was asked."""
     play = Play(
         tmp_path,
         "turns: [{tasks: [{host: web-01, do: [{run: a}]}, {host: db-01, do: [{run: b}]}]}]",
@@ -131,6 +132,7 @@ async def test_tasks_of_a_turn_can_wait_for_each_other(tmp_path: Path) -> None:
 
 
 async def test_commands_really_run_and_their_answers_are_kept(tmp_path: Path) -> None:
+    """[P8, P14]"""
     answers = FakeScript(
         answers=(
             FakeAnswer(run="a", exit_code=3, stdout="out\n", stderr="err\n"),
@@ -151,6 +153,7 @@ async def test_commands_really_run_and_their_answers_are_kept(tmp_path: Path) ->
 
 
 async def test_a_host_that_does_not_answer_ends_its_task_and_no_other(tmp_path: Path) -> None:
+    """[P12]"""
     play = Play(
         tmp_path,
         """
@@ -171,6 +174,7 @@ resolve: {resolution: success}
 
 
 async def test_files_are_written_and_edited(tmp_path: Path) -> None:
+    """[P9]"""
     play = Play(
         tmp_path,
         """
@@ -205,10 +209,18 @@ turns:
 async def test_an_edit_whose_old_text_is_not_there_exactly_once_fails(
     tmp_path: Path, content: str | None, old: str, said: str
 ) -> None:
+    """[P10]"""
     files = {} if content is None else {"web-01": {"/f": content}}
     item = f"{{update: {{path: /f, old: {old}, new: n}}}}"
-    (call,) = await calls(tmp_path, item, answers=FakeScript(files=files))
+    play = Play(
+        tmp_path,
+        f"turns: [{{tasks: [{{host: web-01, do: [{item}]}}]}}]",
+        FakeScript(files=files),
+    )
+    before = dict(play.hosts["web-01"].files)
+    (call,) = (await play.record()).tasks[0].tool_calls
     assert (call.outcome, call.output) == ("failed", said)
+    assert play.hosts["web-01"].files == before
 
 
 async def test_an_edit_never_cuts_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +231,7 @@ async def test_an_edit_never_cuts_a_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 async def test_a_file_that_cannot_be_written_is_a_failed_call(tmp_path: Path) -> None:
+    """[P10]"""
     answers = FakeScript(files={"web-01": {"/etc/x": ""}}, otherwise=Scripted(exit_code=0))
     write, run = await calls(
         tmp_path, "{write: {path: /etc, content: x}}", "{run: a}", answers=answers
@@ -228,6 +241,7 @@ async def test_a_file_that_cannot_be_written_is_a_failed_call(tmp_path: Path) ->
 
 
 async def test_claims_and_mcp_calls_touch_no_host(tmp_path: Path) -> None:
+    """[P11]"""
     play = Play(
         tmp_path,
         """
@@ -249,12 +263,14 @@ turns:
 
 
 async def test_without_resolve_the_job_ends_without_a_resolution(tmp_path: Path) -> None:
+    """[P6]"""
     record = await Play(tmp_path, "turns: []").record()
     assert record.job is not None
     assert (record.job.status, record.job.resolution, record.tasks) == ("completed", None, ())
 
 
 async def test_a_ticket_may_never_become_a_job(tmp_path: Path) -> None:
+    """[P7]"""
     record = await Play(tmp_path, "no_job: Nobody is on duty.").record()
     assert (record.job, record.no_job_reason) == (None, "Nobody is on duty.")
 
@@ -278,6 +294,7 @@ class Broken(FakeHost):
 
 
 async def test_an_unknown_host_is_refused_with_its_path(tmp_path: Path) -> None:
+    """[P2]"""
     play = Play(tmp_path, "turns: [{tasks: [{host: web-01}, {host: mail-01}]}]")
     said = "turns[0].tasks[1].host 'mail-01' is no host of the scenario; its hosts: web-01, db-01"
     with pytest.raises(InvalidInput, match=re.escape(said)) as caught:
@@ -288,7 +305,7 @@ async def test_an_unknown_host_is_refused_with_its_path(tmp_path: Path) -> None:
 
 
 def test_the_file_is_looked_for_in_the_working_folder_then_the_scenarios(tmp_path: Path) -> None:
-    """One name serves a whole matrix."""
+    """[P1] One name serves a whole matrix."""
     work, scenario = tmp_path / "work", tmp_path / "scenario"
     for folder in (work, scenario):
         folder.mkdir()

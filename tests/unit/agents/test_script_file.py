@@ -62,6 +62,7 @@ def test_a_script_may_be_nothing_but_its_format() -> None:
 
 
 def test_a_task_without_an_end_is_completed() -> None:
+    """[P6]"""
     script = Script.model_validate(
         {"format": FORMAT, "turns": [{"tasks": [{"host": "web-01", "do": None}]}]}
     )
@@ -103,6 +104,7 @@ ITEM = "turns[0].tasks[0].do[0]"
 def test_an_item_that_cannot_be_is_refused_with_its_path(
     tmp_path: Path, item: object, said: str
 ) -> None:
+    """[P2]"""
     content = {"format": FORMAT, "turns": [{"tasks": [{"host": "web-01", "do": [item]}]}]}
     with pytest.raises(InvalidInput, match=re.escape(said)):
         load(tmp_path, json.dumps(content))
@@ -131,11 +133,13 @@ def test_an_item_that_cannot_be_is_refused_with_its_path(
 def test_a_script_that_cannot_be_is_refused_with_its_path(
     tmp_path: Path, content: object, said: str
 ) -> None:
+    """[P2, P7]"""
     with pytest.raises(InvalidInput, match=re.escape(said)):
         load(tmp_path, json.dumps(content))
 
 
 def test_a_refusal_names_line_and_column(tmp_path: Path) -> None:
+    """[P2]"""
     with pytest.raises(InvalidInput) as caught:
         load(tmp_path, "format: opsdrill.script/1\nturns:\n  - tasks:\n      - host: 7\n")
     problem = caught.value.problems[0]
