@@ -142,7 +142,7 @@ class MemoryStore:
             kept = self._runs[run]
             if kept.state in course.OVER:
                 return
-            self._end(kept, result)
+            self._end(kept, result, self._clock())
             if grade is not None:
                 self._put_grade(kept, grade, "run", None)
 
@@ -151,12 +151,13 @@ class MemoryStore:
             kept = self._runs[run]
             if kept.state in course.OVER:
                 return
-            change = {"status": "interrupted", "ended_at": self._clock(), "reason": reason}
+            now = self._clock()
+            change = {"status": "interrupted", "ended_at": now, "reason": reason}
             kept.latest.phases = {
                 name: phase.model_copy(update=change) if phase.status == "running" else phase
                 for name, phase in kept.latest.phases.items()
             }
-            self._end(kept, course.interrupted(kept.spec, reason, kept.phases()))
+            self._end(kept, course.interrupted(kept.spec, reason, kept.phases()), now)
 
     def running(self) -> list[tuple[str, Owner | None]]:
         with self._lock:
@@ -293,8 +294,8 @@ class MemoryStore:
 
     # parts
 
-    def _end(self, kept: _Run, result: Result) -> None:
-        kept.state, kept.ended_at = result.state, self._clock()
+    def _end(self, kept: _Run, result: Result, ended_at: datetime) -> None:
+        kept.state, kept.ended_at = result.state, ended_at
         kept.latest.result = result
 
     def _put_grade(self, kept: _Run, grade: Grade, cause: str, by: str | None) -> int:

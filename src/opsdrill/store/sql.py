@@ -95,7 +95,7 @@ class SqlStore(SqlEvidence):
         with self._database.write() as connection:
             row = _existing(connection, run)
             if row.state not in course.OVER:
-                self._end(connection, row, result)
+                self._end(connection, row, result, self._now())
                 if grade is not None:
                     self._put_grade(connection, row.number, grade, "run", None)
 
@@ -104,10 +104,11 @@ class SqlStore(SqlEvidence):
             row = _existing(connection, run)
             if row.state in course.OVER:
                 return
-            queries.interrupt_phases(connection, row.number, row.attempt, self._now(), reason)
+            now = self._now()
+            queries.interrupt_phases(connection, row.number, row.attempt, now, reason)
             spec = self._spec(connection, row)
             phases = rows.phases(queries.phases(connection, row.number, row.attempt))
-            self._end(connection, row, course.interrupted(spec, reason, phases))
+            self._end(connection, row, course.interrupted(spec, reason, phases), now)
 
     def running(self) -> list[tuple[str, Owner | None]]:
         with self._database.read() as connection:
@@ -210,11 +211,13 @@ class SqlStore(SqlEvidence):
         first = self._grade(grades[0]).grade if grades[0].cause == "run" else None
         return course.regraded(result, first, latest)
 
-    def _end(self, connection: Connection, row: Row[*tuple[Any, ...]], result: Result) -> None:
+    def _end(
+        self, connection: Connection, row: Row[*tuple[Any, ...]], result: Result, ended_at: int
+    ) -> None:
         body = self._bodies.prepare(documents.RESULT, result)
         self._bodies.admit(connection, row.number, [body])
         queries.put_document(connection, row.number, row.attempt, "result", body.body)
-        values = {"state": result.state, "ended_at": self._now(), **rows.judged(result)}
+        values = {"state": result.state, "ended_at": ended_at, **rows.judged(result)}
         queries.set_run(connection, row.number, values)
 
     def _put_grade(
