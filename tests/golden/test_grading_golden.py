@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from opsdrill.grading.engine import grade
 from opsdrill.model.fields import Recorded
@@ -42,8 +42,8 @@ class Case(Recorded):
     rules: list[str]
     why: str
     scenario: dict[str, JsonValue]
-    record: dict[str, JsonValue] = {}
-    answers: list[JsonValue] = []
+    record: dict[str, JsonValue] = Field(default_factory=dict)
+    answers: list[JsonValue] = Field(default_factory=list)
     expect: dict[str, JsonValue]
 
 
