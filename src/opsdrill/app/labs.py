@@ -86,7 +86,8 @@ def _driver(name: str) -> LabChoice:
             f"the driver {name!r} is not part of this version",
             hint=f"drivers: {', '.join(DRIVERS.names())}",
         )
-    DRIVERS.get(name)
+    if name not in DRIVERS.names():
+        raise UnknownName("driver", name, DRIVERS.names())
     return LabChoice(name=name, driver=name)
 
 

@@ -81,12 +81,13 @@ def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
         UsageError: the selection is empty, or no agent was named.
         InvalidInput: a scenario, a lab or an agent's file is broken.
     """
+    selected = scenarios.selected(place, order.scenarios)
     chosen = agents.choose(order.agents, order.agent_config, place)
     lab = labs.choose(order.lab, place)
     repeats = order.repeat or place.settings.repeat or 1
     batch, now = new_run_id(), datetime.now(UTC)
     specs: list[RunSpec] = []
-    for loaded in scenarios.selected(place, order.scenarios):
+    for loaded in selected:
         first = RunSpec(
             id=new_run_id(),
             batch=batch,

@@ -11,11 +11,11 @@ from opsdrill.app.wiring import Place
 from opsdrill.errors import Problem, UnknownName, UsageError
 from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry
 from opsdrill.scenarios.load import LoadedScenario
+from opsdrill.scenarios.template import write_template
 
 HERE = "scenarios"
 """The folder of the working folder that is looked through when the settings name none."""
 SCHEMAS = PACKS.parent / "schemas"
-TEMPLATE = PACKS.parent / "scenarios" / "template"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +127,9 @@ def init(folder: Path) -> list[Path]:
     """Make a new scenario folder from the template; gives the files written.
 
     Raises:
-        UsageError: there is something in the folder already, or it is no folder.
-        OSError: it cannot be written.
+        UsageError: the folder holds something already, or cannot be written.
     """
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty", hint="give a new folder, or an empty one")
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is no folder")
-    written = []
-    for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file()):
-        target = folder / source.relative_to(TEMPLATE)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes())
-        written.append(target)
-    return written
+    return write_template(folder)
 
 
 def schema(name: str) -> bytes:
