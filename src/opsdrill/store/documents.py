@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 Form = Literal["json", "zlib", "file"]
 
+_REPLACED = "\ufffd".encode()
+
 PACK_FROM = 512
 """Bytes from which packing is tried."""
 INLINE_LIMIT = 16 * 1024
@@ -50,9 +52,12 @@ def dump(adapter: TypeAdapter[T], value: T) -> bytes:
         StoreError: it cannot be JSON at all (an integer of thousands of digits).
     """
     try:
-        return adapter.dump_json(value, by_alias=True)
+        content = adapter.dump_json(value, by_alias=True)
+        if _REPLACED not in content:
+            return content
     except (PydanticSerializationError, ValueError):
         pass
+    # Pydantic writes no lone surrogates, and replaces them in the keys of an object.
     try:
         tree = adapter.dump_python(value, by_alias=True)
         return json.dumps(tree, default=_instant, separators=(",", ":")).encode("ascii")

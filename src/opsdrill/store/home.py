@@ -90,7 +90,8 @@ def _make(folder: Path) -> None:
 
 
 def _unusable(path: Path, error: OSError) -> StoreError:
+    reason = "is in the way" if isinstance(error, FileExistsError) else error.strerror or error
     return StoreError(
-        f"the data folder cannot be used: {path}: {error.strerror or error}",
+        f"the data folder {path} cannot be used: {error.filename or path}: {reason}",
         hint="choose a folder that you can write with --home or OPSDRILL_HOME",
     )

@@ -10,7 +10,15 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    String,
+    Table,
+    inspect,
+    select,
+)
 
 from opsdrill.errors import StoreError, StoreTooNew
 from opsdrill.store.database import Database
@@ -21,7 +29,12 @@ VERSIONS = ("v0001",)
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 # Alembic's own table, as Alembic makes it.
-_VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+_VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 
 def prepare(

@@ -92,11 +92,11 @@ def _create_evidence() -> None:
         sa.Column("name", _TEXT, nullable=False),
         sa.Column("form", sa.Text(), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["run"], ["runs.number"], name=op.f("fk_documents_run")),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_documents")),
         sa.UniqueConstraint(
             "run", "attempt", "kind", "name", name=op.f("uq_documents_run_attempt_kind_name")
         ),
+        sa.ForeignKeyConstraint(["run"], ["runs.number"], name=op.f("fk_documents_run")),
     )
     op.create_table(
         "events",
