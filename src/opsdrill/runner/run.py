@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from opsdrill.agents.adapter import Adapter
-from opsdrill.errors import HostError, OpsDrillError
+from opsdrill.errors import OpsDrillError
 from opsdrill.grading.engine import grade
 from opsdrill.hosts.driver import Driver, Host
 from opsdrill.model.host import HostAnswer
@@ -32,6 +32,7 @@ from opsdrill.model.run import RunSpec
 from opsdrill.runner.batches import EventBatches
 from opsdrill.runner.engine import RunEvent
 from opsdrill.runner.journal import Journal
+from opsdrill.runner.phases.changes import changes
 from opsdrill.runner.phases.execute import Attendance, assignment, execute, ticket
 from opsdrill.runner.phases.files import put_files
 from opsdrill.runner.phases.preflight import context_of, preflight
@@ -90,7 +91,7 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
 
 async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
     """The phases, one after the other; what a phase needs of an earlier one is a plain value."""
-    scenario = spec.scenario
+    scenario, store = spec.scenario, journal.store
     await journal.begin()
     async with journal.phase("preflight"):
         driver = tools.driver(spec.lab)
@@ -116,7 +117,8 @@ async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
         async with journal.phase("execute"):
             record = await _execute(spec, tools, journal, adapter, hosts)
         async with journal.phase("validate"):
-            await _note_changes(journal, hosts)
+            for facts, changed in await changes(hosts, journal.warnings):
+                await journal.keep(store.save_host, spec.id, journal.attempt, facts, changed)
             answers = await _ask_hosts(spec, journal, hosts)
             version = spec.scenario_version
             return await asyncio.to_thread(
@@ -174,19 +176,6 @@ async def _execute(
         record = await asyncio.to_thread(recorder.job_record)
         await journal.keep(journal.store.save_record, spec.id, journal.attempt, record)
     return record
-
-
-async def _note_changes(journal: Journal, hosts: Mapping[str, Host]) -> None:
-    """Keep which files changed since setup, before the rules' own commands change any."""
-    for name, host in hosts.items():
-        try:
-            changed = await host.changed()
-        except HostError as error:
-            journal.warnings.append(f"the changed files of host {name} are not known: {error}")
-            continue
-        await journal.keep(
-            journal.store.save_host, journal.spec.id, journal.attempt, host.facts, changed
-        )
 
 
 async def _ask_hosts(

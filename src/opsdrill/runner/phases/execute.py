@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 
 from opsdrill.agents.adapter import Adapter, Assignment
 from opsdrill.errors import OpsDrillError
@@ -90,6 +91,7 @@ async def execute(
     Raises:
         OpsDrillError: the agent could not be started (`AgentUnavailable`), or the adapter ended
             the run for another reason that says nothing about the agent.
+        Exception: why the evidence could not be kept.
     """
     work = asyncio.create_task(adapter.work(task, recorder))
     try:
@@ -100,9 +102,12 @@ async def execute(
         if not in_time:
             recorder.stopped = True
             await stop(work, adapter.name)
+        if broken.done():
+            broken.result()
     except asyncio.CancelledError:
         recorder.stopped = True
-        await stop(work, adapter.name)
+        with suppress(OpsDrillError):  # nothing of it is graded, so nobody need account for it
+            await stop(work, adapter.name)
         reason = "the run was cancelled"
         recorder.close(job, JobEnded(status="cancelled", reason=reason, fault="operator"))
         raise
@@ -125,6 +130,8 @@ async def stop(work: asyncio.Task[None], adapter: str) -> None:
         raise OpsDrillError(
             f"the adapter {adapter} did not stop within {STOP_SECONDS:g} s of being told to"
         )
+    if not work.cancelled():
+        work.exception()  # seen: what a stopped adapter raises says nothing more
 
 
 def _ending(work: asyncio.Task[None], in_time: bool, limit: float) -> JobEnded:

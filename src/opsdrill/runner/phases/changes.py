@@ -1,0 +1,26 @@
+"""Changes: which files the agent changed on each host, asked before the rules change any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opsdrill.errors import HostError
+from opsdrill.hosts.driver import Host
+from opsdrill.model.host import ChangedFile, HostFacts
+
+
+async def changes(
+    hosts: Mapping[str, Host], warnings: list[str]
+) -> list[tuple[HostFacts, tuple[ChangedFile, ...] | None]]:
+    """The files changed since setup, by host; None where nobody can tell.
+
+    Args:
+        warnings: gets a sentence for each host that could not be looked at.
+    """
+    found = []
+    for name, host in hosts.items():
+        try:
+            found.append((host.facts, await host.changed()))
+        except HostError as error:
+            warnings.append(f"the changed files of host {name} are not known: {error}")
+    return found
