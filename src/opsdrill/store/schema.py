@@ -11,11 +11,10 @@ import importlib
 from pathlib import Path
 
 from sqlalchemy import (
-    Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, select,
-)
     Column,
     Connection,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     inspect,

@@ -136,8 +136,8 @@ def _create_files() -> None:
         "file_uses",
         sa.Column("run", _NUMBER, autoincrement=False, nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["digest"], ["files.digest"], name=op.f("fk_file_uses_digest")),
         sa.ForeignKeyConstraint(["run"], ["runs.number"], name=op.f("fk_file_uses_run")),
+        sa.ForeignKeyConstraint(["digest"], ["files.digest"], name=op.f("fk_file_uses_digest")),
         sa.PrimaryKeyConstraint("run", "digest", name=op.f("pk_file_uses")),
     )
     op.create_index(op.f("ix_file_uses_digest"), "file_uses", ["digest"])
