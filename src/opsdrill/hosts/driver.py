@@ -5,7 +5,7 @@ A driver makes a `Fleet` for one run; a fleet holds `Host`s and is always releas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -38,11 +38,13 @@ class DriverContext:
         state: a folder of the driver's own, kept between processes, for what must be found again.
         options: the lab's options for this driver, such as `size`.
         folder: the folder that relative paths in `options` start from.
+        notify: called with a run's id and a line about what it waits for.
     """
 
     state: Path
     options: Mapping[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
+    notify: Callable[[str, str], None] | None = None
 
 
 class Host(Protocol):

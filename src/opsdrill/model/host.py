@@ -93,5 +93,7 @@ class HostFacts(Recorded):
     distribution: str | None = None
     kernel: str | None = None
     packages_digest: str | None = None
+    users: bool | None = None
+    """Commands can run as users other than root; None where the driver cannot tell."""
     limits: dict[str, str] = {}
     """What is bounded here and what is not, in words."""

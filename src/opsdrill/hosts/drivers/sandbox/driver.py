@@ -1,0 +1,158 @@
+"""The `sandbox` driver: makes the hosts of a run on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from functools import partial
+
+from opsdrill.errors import DriverUnavailable, ProvisionFailed
+from opsdrill.hosts.driver import DriverContext, Finding
+from opsdrill.hosts.drivers.sandbox.facts import host_facts
+from opsdrill.hosts.drivers.sandbox.findings import findings
+from opsdrill.hosts.drivers.sandbox.fleet import SandboxFleet, end_hosts
+from opsdrill.hosts.drivers.sandbox.host import SandboxHost
+from opsdrill.hosts.drivers.sandbox.ledger import Ledger, TooBig
+from opsdrill.hosts.drivers.sandbox.leftovers import remove_leftovers
+from opsdrill.hosts.drivers.sandbox.link import Link
+from opsdrill.hosts.drivers.sandbox.messages import Born, Connect, Done, Failed, MakeHost
+from opsdrill.hosts.drivers.sandbox.options import parse_options
+from opsdrill.model.scenario import HostSpec
+
+_BIRTH_SECONDS = 30.0
+
+
+class SandboxDriver:
+    """Gives throw-away hosts from kernel namespaces.
+
+    Args:
+        context: its options are `size`, `processes` and `memory`, all for each host.
+
+    Raises:
+        UsageError: an option that does not exist, or a value that cannot be.
+    """
+
+    name = "sandbox"
+    throw_away = True
+
+    def __init__(self, context: DriverContext) -> None:
+        self._options = parse_options(context.options)
+        self._ledger = Ledger(context.state / "memory")
+        self._notify = context.notify
+        self._link: Link | None = None
+        self._starting = asyncio.Lock()
+        self._numbers = itertools.count(1)
+
+    async def preflight(self, hosts: Sequence[HostSpec] = ()) -> list[Finding]:  # noqa: ARG002
+        try:
+            link = await self._linked()
+            host = await self._make(link, "preflight", {})
+        except (DriverUnavailable, ProvisionFailed) as error:
+            return findings(None, self._options, str(error))
+        try:
+            return findings(link.notes, self._options)
+        finally:
+            await end_hosts(link, "preflight", [host.id])
+
+    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> SandboxFleet:
+        link = await self._linked()
+        await self._take_memory(run, hosts)
+        addresses = {spec.name: f"10.99.0.{number}" for number, spec in enumerate(hosts, start=10)}
+        if len(hosts) == 1:
+            addresses = {}
+        jobs = [asyncio.ensure_future(self._make(link, spec.name, addresses)) for spec in hosts]
+        try:
+            made = await asyncio.gather(*jobs)
+            if addresses:
+                await _connect(link, run, made, addresses)
+        except BaseException:
+            await asyncio.shield(self._undo(link, run, jobs))
+            raise
+        by_name = {host.facts.name: host for host in made}
+        return SandboxFleet(run, link, by_name, partial(self._ledger.give_back, run))
+
+    async def reap(self) -> list[str]:
+        return [*self._ledger.reap(), *remove_leftovers()]
+
+    async def close(self) -> None:
+        if self._link is not None:
+            await self._link.close()
+            self._link = None
+        self._ledger.close()
+
+    async def _linked(self) -> Link:
+        """The fork server, started when it is first needed or when it is no more."""
+        async with self._starting:
+            if self._link is not None and not self._link.alive:
+                await self._link.close()
+                self._link = None
+            if self._link is None:
+                self._link = await Link.start()
+            return self._link
+
+    async def _take_memory(self, run: str, hosts: Sequence[HostSpec]) -> None:
+        def waiting(text: str) -> None:
+            if self._notify is not None:
+                self._notify(run, text)
+
+        try:
+            await self._ledger.take(run, self._options.size * len(hosts), waiting)
+        except TooBig as error:
+            raise ProvisionFailed(
+                hosts[0].name,
+                f"its files would take too much of this machine's memory ({error})",
+                hint="give the sandbox a smaller `size`",
+            ) from None
+
+    async def _make(self, link: Link, name: str, addresses: dict[str, str]) -> SandboxHost:
+        number = f"h{next(self._numbers)}"
+        options = self._options
+        request = MakeHost(number, name, addresses, options.size, options.processes, options.memory)
+        try:
+            with await link.request(request) as exchange:
+                async with asyncio.timeout(_BIRTH_SECONDS):
+                    while (came := await exchange.receive()) is not None:
+                        if isinstance(came[0], Born):
+                            continue
+                        if isinstance(came[0], Done):
+                            return SandboxHost(number, host_facts(name, options, link.notes), link)
+                        break
+            reason = came[0].reason if came and isinstance(came[0], Failed) else link.last_words()
+        except TimeoutError:
+            reason = f"it took more than {_BIRTH_SECONDS:g} s"
+        except OSError as error:
+            reason = str(error)
+        except asyncio.CancelledError:
+            link.release_later([number])
+            raise
+        link.release_later([number])
+        raise ProvisionFailed(name, f"could not be made: {reason}", hint="try `opsdrill doctor`")
+
+    async def _undo(
+        self, link: Link, run: str, jobs: Sequence[asyncio.Future[SandboxHost]]
+    ) -> None:
+        for job in jobs:
+            job.cancel()
+        made = await asyncio.gather(*jobs, return_exceptions=True)
+        hosts = [host.id for host in made if isinstance(host, SandboxHost)]
+        await end_hosts(link, run, hosts)
+        self._ledger.give_back(run)
+
+
+async def _connect(
+    link: Link, run: str, hosts: Sequence[SandboxHost], addresses: dict[str, str]
+) -> None:
+    members = {host.id: addresses[host.facts.name] for host in hosts}
+    reason = "nobody answered"
+    try:
+        with await link.request(Connect(run, members)) as exchange:
+            async with asyncio.timeout(_BIRTH_SECONDS):
+                came = await exchange.receive()
+        if came is not None and isinstance(came[0], Done):
+            return
+        if came is not None and isinstance(came[0], Failed):
+            reason = came[0].reason
+    except (OSError, TimeoutError) as error:
+        reason = str(error) or "it took too long"
+    raise ProvisionFailed(hosts[0].facts.name, reason)

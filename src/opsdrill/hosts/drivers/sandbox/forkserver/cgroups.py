@@ -1,0 +1,140 @@
+"""Control groups: they bound the processes and memory of a host, root's own included.
+
+Version 1 and 2, wherever a new group turns out to have the controller; found once, by trying.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from dataclasses import dataclass, field
+
+PREFIX = "opsdrill-"
+"""Names are `opsdrill-PID-START-HOST`: the fork server's process id and start tell its age."""
+
+_LIMITS = {
+    "pids": ("pids.max",),
+    "memory": ("memory.max", "memory.limit_in_bytes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A group of ours under which new groups have these controllers."""
+
+    folder: str
+    controllers: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Groups:
+    """The groups of one host."""
+
+    folders: list[str] = field(default_factory=list)
+
+    def join(self) -> None:
+        """Move this very process into them."""
+        for folder in self.folders:
+            with open(f"{folder}/cgroup.procs", "wb", buffering=0) as procs:  # noqa: PTH123
+                procs.write(b"0")
+
+    def remove(self, patience: float = 2.0) -> None:
+        """Remove them; their last processes may still be going."""
+        end = time.monotonic() + patience
+        for folder in self.folders:
+            while not _removed(folder) and time.monotonic() < end:
+                time.sleep(0.002)
+        self.folders.clear()
+
+
+def places() -> list[Place]:
+    """Where groups can be made; the first that works for each controller."""
+    found: list[Place] = []
+    missing = set(_LIMITS)
+    for folder in _candidates():
+        have = _offers(folder) & missing
+        if have:
+            found.append(Place(folder, tuple(sorted(have))))
+            missing -= have
+    return found
+
+
+def make(where: list[Place], name: str, processes: int, memory: int) -> Groups:
+    """Make the groups of a host with its bounds; 0 leaves memory without one."""
+    groups = Groups()
+    wanted = {"pids": processes, "memory": memory}
+    for place in where:
+        folder = f"{place.folder}/{name}"
+        os.mkdir(folder)
+        groups.folders.append(folder)
+        for controller in place.controllers:
+            if wanted[controller]:
+                _limit(folder, controller, wanted[controller])
+    return groups
+
+
+def leftovers(where: list[Place]) -> list[str]:
+    """Folders of ours, whoever made them."""
+    return [
+        f"{place.folder}/{name}"
+        for place in where
+        for name in sorted(os.listdir(place.folder))  # noqa: PTH208
+        if name.startswith(PREFIX)
+    ]
+
+
+def _candidates() -> list[str]:
+    """Own group and root of every hierarchy that is mounted here."""
+    own: dict[str, str] = {}
+    with open("/proc/self/cgroup", encoding="utf-8") as lines:  # noqa: PTH123
+        for line in lines:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            own.update(dict.fromkeys(controllers.split(","), path))
+    found = []
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+        for line in lines:
+            fields, _, rest = line.rstrip("\n").partition(" - ")
+            kind, _, options = rest.split(" ", 2)
+            target = fields.split(" ")[4]
+            if kind == "cgroup2":
+                found += [target + own.get("", "/").rstrip("/"), target]
+            elif kind == "cgroup":
+                names = [name for name in options.split(",") if name in _LIMITS]
+                found += [target + own.get(name, "/").rstrip("/") for name in names]
+                found += [target for _ in names]
+    return list(dict.fromkeys(found))
+
+
+def _offers(folder: str) -> set[str]:
+    """The controllers that a new group under this one has."""
+    trial = f"{folder}/{PREFIX}trial-{os.getpid()}"
+    try:
+        os.mkdir(trial)
+    except OSError:
+        return set()
+    try:
+        return {
+            controller
+            for controller, ways in _LIMITS.items()
+            if any(os.access(f"{trial}/{name}", os.W_OK) for name in ways)
+        }
+    finally:
+        os.rmdir(trial)
+
+
+def _limit(folder: str, controller: str, most: int) -> None:
+    for name in _LIMITS[controller]:
+        path = f"{folder}/{name}"
+        if os.access(path, os.W_OK):
+            with open(path, "wb", buffering=0) as limit:  # noqa: PTH123
+                limit.write(b"%d" % most)
+            return
+
+
+def _removed(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        return error.errno not in (errno.EBUSY, errno.ENOTEMPTY)
+    return True

@@ -1,0 +1,37 @@
+"""A forked process goes into a host."""
+
+from __future__ import annotations
+
+import os
+
+from opsdrill.hosts.drivers.sandbox.forkserver import kernel
+
+_ALL = (
+    kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWCGROUP
+)
+
+
+def enter(pidfd: int) -> int:
+    """Join the namespaces of the host whose first process `pidfd` is.
+
+    The UTS namespace is a fresh copy: its number marks everything this process's children start.
+    Nobody inside can change it, for that takes a capability which no host has.
+
+    The process itself stays outside the host's process namespace, so that nobody inside can see
+    or kill it; only its children are inside.
+
+    Returns:
+        The number of the UTS namespace, as `stat` of `/proc/PID/ns/uts` tells it.
+    """
+    kernel.setns(pidfd, kernel.CLONE_NEWUTS)
+    kernel.unshare(kernel.CLONE_NEWUTS)
+    mark = os.stat("/proc/self/ns/uts").st_ino  # noqa: PTH116
+    kernel.setns(pidfd, _ALL)
+    kernel.setns(pidfd, kernel.CLONE_NEWUSER)
+    # Entering made this process readable again where the machine is set so.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    return mark

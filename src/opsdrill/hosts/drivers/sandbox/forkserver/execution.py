@@ -1,0 +1,225 @@
+"""A command runs in a host: the process between its shell and OpsDrill.
+
+It is the shell's parent and stands outside the host's process namespace. So it learns the true
+status, also after `kill -9 -1`, and nobody inside can get in between.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from opsdrill.hosts.command import SHELLS, TEXT_FD, environment
+from opsdrill.hosts.drivers.sandbox.forkserver import accounts, confine, kernel
+from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
+from opsdrill.hosts.drivers.sandbox.forkserver.entering import enter
+from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
+from opsdrill.hosts.drivers.sandbox.messages import (
+    Drain,
+    Ended,
+    Failed,
+    RunCommand,
+    Started,
+    Stop,
+    TimedOut,
+    receive,
+    send,
+)
+
+_DRAIN_BYTES = 1 << 16
+_LAST_WORD_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """File descriptors of a command: its text, standard output, standard error."""
+
+    text: int
+    out: int
+    err: int
+
+
+class CannotStart(Exception):
+    """The shell did not come to run; `kind` is one of `Failed`."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def execute(
+    request: RunCommand,
+    reply: socket.socket,
+    streams: Streams,
+    pidfd: int,
+    groups: Groups,
+    processes: int,
+) -> None:
+    """Run the command and tell on `reply`: `Started`, then `Ended` or `TimedOut`; or `Failed`.
+
+    `Stop`, or the end of `reply`, kills it. After `Ended` a `Drain` hands over what background
+    processes still write to.
+    """
+    end = time.monotonic() + request.timeout
+    empty = os.open("/dev/null", os.O_RDONLY)
+    procs = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in groups.folders]
+    confine.hide()
+    started, tell = os.pipe()
+    try:
+        mark = enter(pidfd)
+        shell = os.fork()
+    except OSError as error:
+        send(reply, Failed("gone", f"the host is no more ({error})"))
+        return
+    if shell == 0:
+        _become_shell(request.user, streams, empty, tell, procs, processes)
+    for fd in (tell, empty, streams.text, streams.out, streams.err, *procs):
+        os.close(fd)
+    shellfd = os.pidfd_open(shell)
+    try:
+        name = _wait_for_shell(started, shell)
+    except CannotStart as error:
+        send(reply, Failed(error.kind, str(error)))
+        return
+    send(reply, Started(name))
+    _see_through(reply, shell, shellfd, mark, end)
+
+
+def _see_through(reply: socket.socket, shell: int, shellfd: int, mark: int, end: float) -> None:
+    wait = select.poll()
+    wait.register(shellfd, select.POLLIN)
+    wait.register(reply, select.POLLIN)
+    while True:
+        ready = wait.poll(max(0.0, end - time.monotonic()) * 1000 + 1)
+        if any(fd == shellfd for fd, _ in ready):
+            status = os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1])
+            send(reply, Ended(128 - status if status < 0 else status))
+            _drain(reply)
+            return
+        if ready and not _told_to_stop(reply):
+            continue
+        if ready or time.monotonic() >= end:
+            signal.pidfd_send_signal(shellfd, signal.SIGKILL)
+            left = kill_marked(mark)
+            send(reply, TimedOut(left))
+            return
+
+
+def _told_to_stop(reply: socket.socket) -> bool:
+    came = receive(reply)
+    return came is None or isinstance(came[0], Stop)
+
+
+def _wait_for_shell(started: int, shell: int) -> str:
+    """The name of the shell that runs, told by which attempts failed before the pipe closed."""
+    words = b""
+    while chunk := os.read(started, 4096):
+        words += chunk
+    os.close(started)
+    lines = words.decode(errors="replace").splitlines()
+    paths = [(shell.name, path) for shell in SHELLS for path in shell.paths]
+    broken = [line for line in lines if not line.startswith("no ")]
+    if broken:
+        os.waitpid(shell, 0)
+        kind, _, reason = broken[0].partition(" ")
+        raise CannotStart(kind, reason)
+    if len(lines) == len(paths):
+        os.waitpid(shell, 0)
+        raise CannotStart("shell", f"no shell can be started ({'; '.join(lines)})")
+    return paths[len(lines)][0]
+
+
+def _become_shell(
+    user: str, streams: Streams, empty: int, tell: int, procs: Sequence[int], processes: int
+) -> NoReturn:
+    kind = "error"
+    try:
+        for group in procs:
+            os.write(group, b"0")
+        os.setsid()
+        fds = [os.dup(fd) for fd in (empty, streams.out, streams.err, streams.text)]
+        tell = os.dup(tell)
+        for target, fd in zip((0, 1, 2, TEXT_FD), fds, strict=True):
+            os.dup2(fd, target)
+            os.set_inheritable(target, True)
+        kind = "user"
+        account = accounts.user(user)
+        kind = "error"
+        confine.limit(processes)
+        _change_user(account)
+        confine.refuse_system_calls()
+        kernel.close_all_but((0, 1, 2, TEXT_FD, tell))
+        for number in range(1, signal.NSIG):
+            if number not in (signal.SIGKILL, signal.SIGSTOP) and number not in _RESERVED:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        _start_shell(account, tell)
+    except accounts.NoAccount as error:
+        os.write(tell, f"user {error}".encode())
+    except BaseException as error:
+        os.write(tell, f"{kind} {error}".encode())
+    finally:
+        os._exit(126)
+
+
+_RESERVED = (32, 33)  # the C library's own
+
+
+def _change_user(account: accounts.Account) -> None:
+    confine.drop_privileges()
+    try:
+        os.setgroups(account.groups)
+    except PermissionError:
+        # An ordinary user without a range of ids: there are no other groups to have.
+        if account.uid:
+            raise
+    os.setresgid(account.gid, account.gid, account.gid)
+    os.setresuid(account.uid, account.uid, account.uid)
+    kernel.keep_capabilities(confine.KEPT_CAPABILITIES if account.uid == 0 else ())
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    os.umask(0o022)
+    try:
+        os.chdir(account.home)
+    except OSError:
+        os.chdir("/")
+
+
+def _start_shell(account: accounts.Account, tell: int) -> None:
+    for shell in SHELLS:
+        for path in shell.paths:
+            variables = environment(account.name, account.home, path)
+            try:
+                os.execve(path, shell.arguments, variables)
+            except OSError as error:
+                os.write(tell, f"no {path}: {error.strerror}\n".encode())
+
+
+def _drain(reply: socket.socket) -> None:
+    """Read and drop what background processes write: a closed pipe would kill them."""
+    reply.settimeout(_LAST_WORD_SECONDS)
+    try:
+        came = receive(reply)
+    except TimeoutError:
+        return
+    if came is None or not isinstance(came[0], Drain):
+        return
+    reply.close()
+    os.nice(10)
+    wait = select.poll()
+    pipes = set(came[1])
+    for fd in pipes:
+        os.set_blocking(fd, False)
+        wait.register(fd, select.POLLIN)
+    while pipes:
+        for fd, _ in wait.poll():
+            if not os.read(fd, _DRAIN_BYTES):
+                wait.unregister(fd)
+                pipes.discard(fd)
+        # One who writes without end must not make this process spin.
+        time.sleep(0.001)

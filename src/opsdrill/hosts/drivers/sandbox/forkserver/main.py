@@ -1,0 +1,335 @@
+"""The loop of the fork server: every request is answered by a fork of its own.
+
+The loop itself never waits for anything but the next request, so that no slow host holds up
+another. It ends, and with it all hosts, when OpsDrill's end of its socket closes.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from opsdrill.hosts.drivers.sandbox.forkserver import (
+    birth,
+    cgroups,
+    confine,
+    entering,
+    execution,
+    files,
+    identity,
+    kernel,
+    skeleton,
+)
+from opsdrill.hosts.drivers.sandbox.forkserver.accounts import NoAccount
+from opsdrill.hosts.drivers.sandbox.messages import (
+    Born,
+    Connect,
+    Done,
+    Failed,
+    GetFile,
+    MakeHost,
+    Message,
+    PutFile,
+    Release,
+    RunCommand,
+    Snapshot,
+    receive,
+    send,
+)
+
+_NETWORK = "opsdrill.hosts.drivers.sandbox.forkserver.network"
+
+
+class ForkServer:
+    """The hosts of one OpsDrill process.
+
+    Args:
+        owner: the socket that OpsDrill sends requests on.
+    """
+
+    def __init__(self, owner: socket.socket) -> None:
+        self._owner = owner
+        self._hosts: dict[str, birth.Newborn] = {}
+        self._networks: dict[str, int] = {}
+        self._identity = identity.become_root()
+        self._places = cgroups.places()
+        self._entries = skeleton.common()
+        self._poll = select.poll()
+        self._ready: dict[int, Callable[[], None]] = {}
+        self._stem = f"{cgroups.PREFIX}{os.getpid()}-{_own_start()}"
+
+    def serve(self) -> None:
+        """Work until OpsDrill is gone, then end every host."""
+        send(self._owner, Done(self._notes()))
+        running = True
+        self._poll.register(self._owner, select.POLLIN)
+        while running:
+            # One event at a time: what it closes may be open again as something else. The last
+            # one first, for the owner's requests came first and would never let the others in.
+            fd = self._poll.poll()[-1][0]
+            if fd == self._owner.fileno():
+                running = self._one_request()
+            else:
+                self._ready[fd]()
+        self._end_all()
+
+    def _notes(self) -> dict[str, str]:
+        bounded = {controller for place in self._places for controller in place.controllers}
+        return {
+            "root": "yes" if self._identity.real_root else "no",
+            "users": "yes" if self._identity.ids > 1 else "no",
+            "pids": "yes" if "pids" in bounded else "no",
+            "memory": "yes" if "memory" in bounded else "no",
+            "filter": "yes" if confine.filter_program() else "no",
+        }
+
+    def _one_request(self) -> bool:
+        came = receive(self._owner)
+        if came is None:
+            return False
+        message, fds = came
+        reply = socket.socket(fileno=fds[0])
+        try:
+            self._handle(message, reply, fds)
+        except OSError as error:
+            _answer(reply, Failed("error", str(error)))
+        finally:
+            reply.close()
+            for fd in fds[1:]:
+                os.close(fd)
+        return True
+
+    def _handle(self, message: Message, reply: socket.socket, fds: list[int]) -> None:
+        if isinstance(message, MakeHost):
+            self._make(message, reply)
+        elif isinstance(message, Release):
+            self._release(message, reply)
+        elif isinstance(message, Connect):
+            self._connect(message, reply)
+        elif isinstance(message, RunCommand | PutFile | GetFile | Snapshot):
+            host = self._hosts.get(message.host)
+            if host is None or not host.alive:
+                _answer(reply, Failed("gone", "the host is no more"))
+            else:
+                self._fork(lambda: _work(message, host, reply, fds), (*fds, host.pidfd, host.files))
+
+    def _fork(self, work: Callable[[], None], kept: tuple[int, ...]) -> None:
+        if os.fork():
+            return
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            kernel.close_all_but({0, 1, 2, *(fd for fd in kept if fd >= 0)})
+            work()
+        finally:
+            os._exit(0)
+
+    def _make(self, request: MakeHost, reply: socket.socket) -> None:
+        name = f"{self._stem}-{request.host}"
+        groups = cgroups.make(self._places, name, request.processes, request.memory)
+        try:
+            host = birth.make(request, reply, self._entries, self._identity, groups)
+        except OSError:
+            groups.remove()
+            raise
+        self._hosts[request.host] = host
+        send(reply, Born(), (host.pidfd,))
+        assert host.talk is not None
+        self._watch(host.talk.fileno(), lambda: self._introduce(host))
+        self._watch(host.pidfd, lambda: self._bury(host))
+
+    def _introduce(self, host: birth.Newborn) -> None:
+        """A newborn asks who is who, or died before it could."""
+        assert host.talk is not None
+        self._unwatch(host.talk.fileno())
+        try:
+            packet, fds, _, _ = socket.recv_fds(host.talk, 16, 1)
+            if packet:
+                os.set_inheritable(fds[0], False)
+                birth.give_user_map(host, self._identity, fds[0])
+                host.talk.send(b"ok")
+        except OSError as error:
+            print(f"host {host.request.name}: {error}", file=sys.stderr)  # noqa: T201
+        finally:
+            host.talk.close()
+            host.talk = None
+
+    def _bury(self, host: birth.Newborn) -> None:
+        """A host's first process ended: let go of its files, or their memory would stay taken."""
+        self._unwatch(host.pidfd)
+        host.alive = False
+        for fd in (host.life, host.files):
+            if fd >= 0:
+                os.close(fd)
+        host.life = host.files = -1
+
+    def _connect(self, request: Connect, reply: socket.socket) -> None:
+        members = {
+            host: (self._hosts[host].pid, address)
+            for host, address in request.hosts.items()
+            if host in self._hosts and self._hosts[host].alive
+        }
+        # Heavy and rarely needed; kept, so that later forks have it at once.
+        network = importlib.import_module(_NETWORK)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._fork(
+            lambda: _connect(network.connect, members, reply, theirs),
+            (reply.fileno(), theirs.fileno()),
+        )
+        theirs.close()
+        self._watch(ours.fileno(), lambda: self._keep_network(request.run, ours))
+
+    def _keep_network(self, run: str, ours: socket.socket) -> None:
+        self._unwatch(ours.fileno())
+        with ours:
+            _, fds, _, _ = socket.recv_fds(ours, 16, 1)
+            if fds:
+                os.set_inheritable(fds[0], False)
+                self._networks[run] = fds[0]
+                ours.send(b"kept")
+
+    def _release(self, request: Release, reply: socket.socket) -> None:
+        if request.run in self._networks:
+            os.close(self._networks.pop(request.run))
+        hosts = [self._hosts.pop(host) for host in request.hosts if host in self._hosts]
+        for host in hosts:
+            _kill(host)
+        self._fork(
+            lambda: _wait_for_end(hosts, reply), (reply.fileno(), *(host.pidfd for host in hosts))
+        )
+        for host in hosts:
+            if host.talk is not None:
+                self._unwatch(host.talk.fileno())
+                host.talk.close()
+            if host.alive:
+                self._bury(host)
+            os.close(host.pidfd)
+
+    def _end_all(self) -> None:
+        hosts = list(self._hosts.values())
+        for host in hosts:
+            _kill(host)
+        for host in hosts:
+            if host.alive:
+                self._bury(host)
+        _await_death(hosts)
+        for host in hosts:
+            host.groups.remove()
+
+    def _watch(self, fd: int, ready: Callable[[], None]) -> None:
+        self._ready[fd] = ready
+        self._poll.register(fd, select.POLLIN)
+
+    def _unwatch(self, fd: int) -> None:
+        if self._ready.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+
+def _work(
+    message: RunCommand | PutFile | GetFile | Snapshot,
+    host: birth.Newborn,
+    reply: socket.socket,
+    fds: list[int],
+) -> None:
+    """One request of one host, in a process of its own."""
+    try:
+        if isinstance(message, RunCommand):
+            streams = execution.Streams(*fds[1:4])
+            most = host.request.processes
+            execution.execute(message, reply, streams, host.pidfd, host.groups, most)
+            return
+        if isinstance(message, Snapshot):
+            files.snapshot(host.files, fds[1])
+        else:
+            confine.hide()
+            entering.enter(host.pidfd)
+            os.umask(0o022)
+            if isinstance(message, PutFile):
+                files.write(message, fds[1])
+            else:
+                files.read(message.path, message.limit, fds[1])
+        send(reply, Done())
+    except FileNotFoundError as error:
+        _answer(reply, Failed("missing", error.strerror))
+    except NoAccount as error:
+        _answer(reply, Failed("user", str(error)))
+    except OSError as error:
+        _answer(reply, Failed("error", error.strerror or str(error)))
+
+
+Members = dict[str, tuple[int, str]]
+
+
+def _connect(
+    connect: Callable[[Members], int],
+    members: Members,
+    reply: socket.socket,
+    keeper: socket.socket,
+) -> None:
+    try:
+        hub = connect(members)
+        socket.send_fds(keeper, [b"hub"], [hub])
+        keeper.recv(16)
+        send(reply, Done())
+    except Exception as error:
+        _answer(reply, Failed("error", f"the network could not be made: {error}"))
+
+
+def _kill(host: birth.Newborn) -> None:
+    try:
+        signal.pidfd_send_signal(host.pidfd, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _await_death(hosts: list[birth.Newborn]) -> None:
+    """A host's first process ends when every other process of it has."""
+    for host in hosts:
+        wait = select.poll()
+        wait.register(host.pidfd, select.POLLIN)
+        wait.poll(5000)
+
+
+def _wait_for_end(hosts: list[birth.Newborn], reply: socket.socket) -> None:
+    _await_death(hosts)
+    for host in hosts:
+        host.groups.remove()
+    _answer(reply, Done())
+
+
+def _answer(reply: socket.socket, message: Message) -> None:
+    try:
+        send(reply, message)
+    except OSError:
+        # Whoever asked is gone; there is nobody to tell.
+        return
+
+
+def _own_start() -> str:
+    """When this process started, in clock ticks since boot: with its id, its name for good."""
+    with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123
+        return stat.read().rpartition(b")")[2].split()[19].decode()
+
+
+def main(fd: int) -> None:
+    """Serve on the socket with this file descriptor."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.chdir("/")
+    owner = socket.socket(fileno=fd)
+    os.set_inheritable(fd, False)
+    try:
+        server = ForkServer(owner)
+    except OSError as error:
+        _answer(owner, Failed("error", str(error)))
+        return
+    # Whatever ends is reaped by the kernel; forks that wait for a child undo this.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    server.serve()

@@ -1,0 +1,32 @@
+"""What a killed OpsDrill and its killed fork server left behind: empty control groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups, leftovers, places
+
+
+def remove_leftovers() -> list[str]:
+    """Remove the groups of fork servers that are no more; one line each.
+
+    Everything else that a host is made of the kernel takes away with its last process.
+    """
+    found = []
+    for folder in leftovers(places()):
+        if _owner_lives(Path(folder).name):
+            continue
+        Groups([folder]).remove()
+        if not Path(folder).exists():
+            found.append(f"removed the control group {folder}")
+    return found
+
+
+def _owner_lives(name: str) -> bool:
+    """Names are `opsdrill-PID-START-HOST`; a process id alone may be somebody else's by now."""
+    _, pid, start = name.split("-")[:3]
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[19].decode() == start
