@@ -51,7 +51,7 @@ def limits(options: Options, notes: Mapping[str, str]) -> dict[str, str]:
         "memory": (
             f"at most {options.memory} bytes"
             if notes["memory"] == "yes"
-            else "not bounded: this machine offers no memory control group"
+            else "not bounded: that takes root and a memory control group"
         ),
         "open files": "1024 for a process, 4096 if it asks for more",
         "usr": "can be changed" if root else "read-only, but for /usr/local",

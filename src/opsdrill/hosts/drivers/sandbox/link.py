@@ -27,8 +27,8 @@ from opsdrill.hosts.drivers.sandbox.messages import (
 )
 
 _BOOT = (
-    "import sys; sys.path[:0] = sys.argv[2:]; "
-    "from opsdrill.hosts.drivers.sandbox.forkserver.main import main; main(int(sys.argv[1]))"
+    "import sys; sys.path[:0] = sys.argv[3:]; "
+    "from opsdrill.hosts.drivers.sandbox.forkserver.main import main; main(*sys.argv[1:3])"
 )
 _GOODBYE_SECONDS = 10.0
 START_SECONDS = 20.0
@@ -74,11 +74,16 @@ async def readable(fd: int) -> None:
     """Wait until `fd` can be read or its other side is closed."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+    loop.add_reader(fd, _settle, ready)
     try:
         await ready
     finally:
         loop.remove_reader(fd)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 class Link:
@@ -104,8 +109,8 @@ class Link:
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = memory_file()
         with far:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BOOT, str(far.fileno()), *_import_path()],
+            process = subprocess.Popen(  # noqa: ASYNC220 - starting does not wait
+                [sys.executable, "-I", "-S", "-c", _BOOT, str(far.fileno()), "0", *_import_path()],
                 env={},
                 cwd="/",
                 stdin=subprocess.DEVNULL,

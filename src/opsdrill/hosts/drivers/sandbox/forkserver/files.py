@@ -140,7 +140,7 @@ def _readable(path: str) -> str:
 
 def _is_folder(files: int, name: str) -> bool:
     try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=files, follow_symlinks=False).st_mode)  # noqa: PTH116
+        return stat.S_ISDIR(os.stat(name, dir_fd=files, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return False
 

@@ -51,13 +51,14 @@ class ForkServer:
 
     Args:
         owner: the socket that OpsDrill sends requests on.
+        who: what we may do.
     """
 
-    def __init__(self, owner: socket.socket) -> None:
+    def __init__(self, owner: socket.socket, who: identity.Identity) -> None:
         self._owner = owner
         self._hosts: dict[str, birth.Newborn] = {}
         self._networks: dict[str, int] = {}
-        self._identity = identity.become_root()
+        self._identity = who
         self._places = cgroups.places()
         self._entries = skeleton.common()
         self._poll = select.poll()
@@ -255,7 +256,7 @@ def _work(
                 files.read(message.path, message.limit, fds[1])
         send(reply, Done())
     except FileNotFoundError as error:
-        _answer(reply, Failed("missing", error.strerror))
+        _answer(reply, Failed("missing", str(error)))
     except NoAccount as error:
         _answer(reply, Failed("user", str(error)))
     except OSError as error:
@@ -316,15 +317,21 @@ def _own_start() -> str:
         return stat.read().rpartition(b")")[2].split()[19].decode()
 
 
-def main(fd: int) -> None:
-    """Serve on the socket with this file descriptor."""
+def main(fd: str, ids: str) -> None:
+    """Serve on the socket with this file descriptor.
+
+    Args:
+        fd: its number.
+        ids: how many user ids there are in the user namespace that was entered; 0 for none yet.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
-    owner = socket.socket(fileno=fd)
-    os.set_inheritable(fd, False)
+    owner = socket.socket(fileno=int(fd))
     try:
-        server = ForkServer(owner)
+        who = _who(int(ids))
+        os.set_inheritable(int(fd), False)
+        server = ForkServer(owner, who)
     except OSError as error:
         _answer(owner, Failed("error", str(error)))
         return
@@ -333,3 +340,16 @@ def main(fd: int) -> None:
     gc.collect()
     gc.freeze()
     server.serve()
+
+
+def _who(ids: int) -> identity.Identity:
+    if ids:
+        return identity.Identity(False, ids)
+    who = identity.become_root()
+    if not who.real_root:
+        # The memory of a process belongs to the user namespace it was loaded in. Only when loaded
+        # anew, in ours, may we enter hosts whose first process lets nobody look into it.
+        arguments = list(sys.orig_argv)
+        arguments[arguments.index("0")] = str(who.ids)
+        os.execve(arguments[0], arguments, {})
+    return who
