@@ -50,7 +50,9 @@ def _why(answer: HostAnswer) -> str:
 def _before(host: str, answer: HostAnswer, evidence: Evidence) -> str:
     """When the host last answered and what the agent last ran there, for whoever must judge it."""
     at = answer.last_answered_at
-    last = f"it last answered at {at.isoformat()}" if at else "when it last answered is not known"
+    last = "when it last answered is not known"
+    if at is not None:
+        last = f"it last answered at {at.isoformat().replace('+00:00', 'Z')}"
     command = evidence.last_command(host)
     if command is not None:
         ran = f"the last command of the agent there: {quoted(command)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -69,9 +70,9 @@ def _wrong(rule: Turns, turns: Sequence[Turn]) -> str | None:
 
 
 def _wrong_hosts(item: TurnItem, turn: Turn) -> str | None:
-    hosts = [task.host for task in turn]
-    there, wanted = set(hosts), set(item.hosts or ())
-    twice = sorted({host for host in hosts if hosts.count(host) > 1})
+    tasks_on = Counter(task.host for task in turn)
+    there, wanted = set(tasks_on), set(item.hosts or ())
+    twice = {host for host, count in tasks_on.items() if count > 1}
     if twice:
         return f"has more than one task on {_names(twice)}"
     if absent := wanted - there:
@@ -134,5 +135,5 @@ def _as_they_ran(turns: Sequence[Turn], total: int) -> str:
     return "; ".join(said) + more
 
 
-def _names(hosts: set[str] | list[str]) -> str:
+def _names(hosts: set[str]) -> str:
     return listed([clean(host) for host in sorted(hosts)], _SHOWN)
