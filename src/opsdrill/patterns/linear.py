@@ -44,30 +44,21 @@ class Linear:
             The places of the values left over, ascending: not ASCII, or too long, or such that
             this pattern may differ on them.
         """
-        for block in sifted.blocks:
-            self._search_block(block, spans)
+        for block in sifted.lines:
+            _search_block(self._lines, block, spans)
         left = list(sifted.foreign)
-        for place in sifted.single:
-            if not self._search_single(sifted.values[place], place, spans):
-                left.append(place)
+        single = list(sifted.long)
+        if self._text is not None and not self._translation.positions:
+            for block in sifted.texts:
+                _search_block(self._text, block, spans)
+        else:
+            single += (place for block in sifted.texts for place in block.places)
+        left += (
+            place for place in single if not self._search_single(sifted.values[place], place, spans)
+        )
         if sifted.empty:
             left += self._search_empty(sifted.empty, spans)
         return sorted(left)
-
-    def _search_block(self, block: Block, spans: _Spans) -> None:
-        starts, places = block.starts, block.places
-        find, text, size = self._lines.find, block.text, len(block.text)
-        begin = 0
-        while True:
-            start, end = find(text, begin, size)
-            if start < 0:
-                return
-            line = bisect_right(starts, start) - 1
-            first = starts[line]
-            spans[places[line]] = (start - first, end - first)
-            if line + 1 == len(starts):
-                return
-            begin = starts[line + 1]
 
     def _search_single(self, value: str, place: int, spans: _Spans) -> bool:
         """Search one value; False where that must be left to `re`."""
@@ -90,6 +81,22 @@ class Linear:
         for place in places:
             spans[place] = (start, end) if start >= 0 else None
         return []
+
+
+def _search_block(program: _Program, block: Block, spans: _Spans) -> None:
+    """Search a block's values, one match after the other, each from the start of a value on."""
+    starts, places, text, size = block.starts, block.places, block.text, len(block.text)
+    begin = 0
+    while True:
+        start, end = program.find(text, begin, size)
+        if start < 0:
+            return
+        number = bisect_right(starts, start) - 1
+        first = starts[number]
+        spans[places[number]] = (start - first, end - first)
+        if number + 1 == len(starts):
+            return
+        begin = starts[number + 1]
 
 
 class _Program:

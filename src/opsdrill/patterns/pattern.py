@@ -67,7 +67,7 @@ def compile_pattern(text: str) -> Pattern:
             wide[_MOST_WIDE],
         )
     _compile(text)
-    _refuse_newer(text)
+    refuse_newer(text)
     return Pattern(text)
 
 
@@ -85,7 +85,7 @@ def _compile(text: str) -> None:
         raise InvalidPattern(str(error), None) from None
 
 
-def _refuse_newer(text: str) -> None:
+def refuse_newer(text: str) -> None:
     """Refuse escapes that a later Python understands and 3.11 does not, such as `\\z`.
 
     A backslash in a comment is no escape. So each one in doubt is replaced by an escape that no

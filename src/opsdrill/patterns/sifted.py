@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 BLOCK = 256 * 1024
@@ -10,17 +10,17 @@ BLOCK = 256 * 1024
 
 
 class Block:
-    """Some values without a line break, one a line, as one text.
+    """Some ASCII values as one text, a separator that is in none of them between any two.
 
     Attributes:
-        text: the values in ASCII.
+        text: the values.
         starts: where each begins in `text`.
         places: the place of each among all values.
     """
 
-    def __init__(self, values: Sequence[str], places: list[int]) -> None:
+    def __init__(self, values: Sequence[str], places: list[int], separator: bytes) -> None:
         chosen = [values[place] for place in places]
-        self.text = "\n".join(chosen).encode("ascii")
+        self.text = separator.join([value.encode("ascii") for value in chosen])
         self.starts = [0, *accumulate(len(value) + 1 for value in chosen[:-1])]
         self.places = places
 
@@ -30,32 +30,44 @@ class Sifted:
 
     Attributes:
         values: what was sifted.
-        blocks: ASCII without a line break.
-        single: places of ASCII values with a line break, or too long for a block.
+        lines: ASCII without a line break, one a line.
+        texts: ASCII with line breaks, a byte that is not ASCII between any two.
+        long: places of ASCII values that are too long for a block.
         empty: places of empty values.
         foreign: places of values that are not ASCII.
     """
 
     def __init__(self, values: Sequence[str]) -> None:
         self.values = values
-        self.single: list[int] = []
+        self.long: list[int] = []
         self.empty: list[int] = []
         self.foreign: list[int] = []
-        self.blocks: list[Block] = []
         lines: list[int] = []
-        room = BLOCK
+        texts: list[int] = []
         for place, value in enumerate(values):
             if not value.isascii():
                 self.foreign.append(place)
             elif not value:
                 self.empty.append(place)
-            elif "\n" in value or len(value) > BLOCK:
-                self.single.append(place)
+            elif len(value) > BLOCK:
+                self.long.append(place)
+            elif "\n" in value:
+                texts.append(place)
             else:
-                room -= len(value) + 1
-                if room < 0 and lines:
-                    self.blocks.append(Block(values, lines))
-                    lines, room = [], BLOCK - len(value) - 1
                 lines.append(place)
-        if lines:
-            self.blocks.append(Block(values, lines))
+        self.lines = [Block(values, part, b"\n") for part in _parts(values, lines)]
+        self.texts = [Block(values, part, b"\xff") for part in _parts(values, texts)]
+
+
+def _parts(values: Sequence[str], places: list[int]) -> Iterator[list[int]]:
+    """The places in parts whose values fill a block."""
+    part: list[int] = []
+    room = BLOCK
+    for place in places:
+        room -= len(values[place]) + 1
+        if room < 0 and part:
+            yield part
+            part, room = [], BLOCK - len(values[place]) - 1
+        part.append(place)
+    if part:
+        yield part

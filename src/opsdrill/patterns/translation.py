@@ -74,6 +74,7 @@ class Translation:
     Attributes:
         text: for a single value.
         line: for values without a line break that stand one a line in one text.
+        positions: it names a position other than the edge of a word.
         last_break: on a value that ends with a line break it may differ.
         emptiness: on an empty value it may differ.
 
@@ -86,6 +87,7 @@ class Translation:
             raise NoTranslation
         try:
             tree = re_parser.parse(pattern, re.IGNORECASE)
+            self.positions = False
             self.last_break = False
             self.emptiness = False
             flags = int(tree.state.flags)
@@ -111,7 +113,8 @@ class Translation:
         if kind is op.SUBPATTERN:
             _, added, removed, body = value
             if added & re_parser.TYPE_FLAGS:
-                flags &= ~re_parser.TYPE_FLAGS
+                # `re` itself errs here: it looks for the first character by the outer flag.
+                raise NoTranslation
             return f"(?:{self._sequence(body, (flags | added) & ~removed, form)})"
         if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
             low, high, body = value
@@ -124,6 +127,7 @@ class Translation:
     def _position(self, value: Any, flags: int, form: _Form) -> str:
         if flags & re.MULTILINE:
             value = op.AT_MULTILINE.get(value, value)
+        self.positions = self.positions or value is not op.AT_BOUNDARY
         self.last_break = self.last_break or value is op.AT_END
         self.emptiness = self.emptiness or value is op.AT_NON_BOUNDARY
         if value not in form.positions:

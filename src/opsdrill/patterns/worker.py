@@ -50,7 +50,7 @@ def _serve(seconds: float) -> None:
     pattern_text = _text(_read(size))
     lengths = struct.unpack(f"={count}Q", _read(8 * count))
     data = memoryview(_read(total))
-    begin = time.process_time()
+    begin, begin_cpu = time.perf_counter(), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, seconds)
     pattern = re.compile(pattern_text, re.IGNORECASE)
     spans: list[int] = []
@@ -63,10 +63,10 @@ def _serve(seconds: float) -> None:
         offset += length
         done += 1
         # Stop early rather than let one value pay for those before it.
-        if time.process_time() - begin > seconds / 4:
+        if time.perf_counter() - begin > seconds / 4:
             break
     signal.setitimer(signal.ITIMER_PROF, 0)
-    used = time.process_time() - begin
+    used = time.process_time() - begin_cpu
     sys.stdout.buffer.write(DONE.pack(done, used) + struct.pack(f"={len(spans)}q", *spans))
     sys.stdout.buffer.flush()
 
