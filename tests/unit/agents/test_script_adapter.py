@@ -240,6 +240,42 @@ async def test_a_file_that_cannot_be_written_is_a_failed_call(tmp_path: Path) ->
     assert write.output and "folder" in write.output
 
 
+async def test_an_edit_keeps_mode_and_owner(tmp_path: Path) -> None:
+    """[P9]"""
+    play = Play(
+        tmp_path,
+        """
+turns:
+  - tasks:
+      - host: web-01
+        do: [{update: {path: /f, old: a, new: b}}, {write: {path: /g, content: b}}]
+""",
+    )
+    for path in ("/f", "/g"):
+        await play.hosts["web-01"].put(path, b"a", mode=0o750, owner="app")
+    await play.record()
+    for path in ("/f", "/g"):
+        file = play.hosts["web-01"].files[path]
+        assert (file.content, file.mode, file.owner) == (b"b", 0o750, "app")
+
+
+@pytest.mark.parametrize(
+    "item", ["{write: {path: /f, content: a}}", "{update: {path: /f, old: a, new: b}}"]
+)
+async def test_a_file_on_a_host_that_does_not_answer_ends_the_task(
+    tmp_path: Path, item: str
+) -> None:
+    """[P12]"""
+    play = Play(
+        tmp_path,
+        f"turns: [{{tasks: [{{host: web-01, do: [{item}, {{run: never}}]}}]}}]",
+        FakeScript(silent=("web-01",)),
+    )
+    (task,) = (await play.record()).tasks
+    assert (task.status, task.stop_reason) == ("failed", "the host does not answer")
+    assert [call.outcome for call in task.tool_calls] == ["failed"]
+
+
 async def test_claims_and_mcp_calls_touch_no_host(tmp_path: Path) -> None:
     """[P11]"""
     play = Play(
