@@ -27,6 +27,9 @@ from opsdrill.scenarios.document import (
 RECORD_DEPTH_LIMIT = 200
 """How deep lists and objects may be nested in a file that programs write."""
 
+PLACES_LIMIT = 64 * 1024 * 1024
+"""Characters of a recorded file up to which problems have a line; past it the path must do."""
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z]+")
@@ -56,17 +59,33 @@ def parse_json(text: str, file: str | None = None, *, written: bool = True) -> D
         return Document(reader.read(), file, lambda: reader.places)
     try:
         data = _DECODER.decode(text)
+        if _too_deep(data):
+            raise _Wrong("nested too deep")
     except (ValueError, RecursionError):
         data = _Reader(text, file, RECORD_DEPTH_LIMIT).read()
     if _SURROGATE.search(text) is not None:
         data = without_lone_surrogates(data)
 
     def places() -> Places:
+        if len(text) > PLACES_LIMIT:
+            return Places()
         reader = _Reader(text, file, RECORD_DEPTH_LIMIT)
         reader.read()
         return reader.places
 
     return Document(data, file, places)
+
+
+def _too_deep(data: object) -> bool:
+    level = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(RECORD_DEPTH_LIMIT):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+    return bool(level)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
