@@ -4,6 +4,7 @@ It is process 1 of the host. Orphans are reaped by the kernel, for it ignores th
 until it is killed or the pipe that only the fork server holds ends.
 """
 
+# ruff: noqa: PTH123
 from __future__ import annotations
 
 import fcntl
@@ -75,7 +76,7 @@ def make(
     try:
         pid, pidfd = kernel.clone(_NAMESPACES)
         if pid == 0:
-            _be_the_host(request, reply, theirs, life, entries, identity)
+            _be_the_host(request, reply, talk=theirs, life=life, entries=entries, identity=identity)
     except OSError:
         os.close(life_end)
         ours.close()
@@ -90,13 +91,14 @@ def give_user_map(newborn: Newborn, identity: Identity, files: int) -> None:
     """The newborn has built its tree and entered a user namespace: say who is who in it."""
     newborn.files = files
     for kind in ("uid_map", "gid_map"):
-        with open(f"/proc/{newborn.pid}/{kind}", "wb", buffering=0) as target:  # noqa: PTH123
+        with open(f"/proc/{newborn.pid}/{kind}", "wb", buffering=0) as target:
             target.write(identity.map)
 
 
 def _be_the_host(
     request: MakeHost,
     reply: socket.socket,
+    *,
     talk: socket.socket,
     life: int,
     entries: Sequence[skeleton.Entry],
@@ -144,7 +146,7 @@ def _settings(request: MakeHost, identity: Identity) -> None:
     for name, value in settings:
         filled = value % min(identity.ids - 1, 2147483646) if b"%d" in value else value
         try:
-            with open(f"proc/{name}", "wb", buffering=0) as setting:  # noqa: PTH123
+            with open(f"proc/{name}", "wb", buffering=0) as setting:
                 setting.write(filled)
         except OSError:
             # A kernel without it; `ping` or port 80 then need what they need elsewhere.

@@ -3,6 +3,7 @@
 Version 1 and 2, wherever a new group turns out to have the controller; found once, by trying.
 """
 
+# ruff: noqa: PTH102, PTH106, PTH123, PTH208
 from __future__ import annotations
 
 import errno
@@ -36,7 +37,7 @@ class Groups:
     def join(self) -> None:
         """Move this very process into them."""
         for folder in self.folders:
-            with open(f"{folder}/cgroup.procs", "wb", buffering=0) as procs:  # noqa: PTH123
+            with open(f"{folder}/cgroup.procs", "wb", buffering=0) as procs:
                 procs.write(b"0")
 
     def remove(self, patience: float = 2.0) -> None:
@@ -79,7 +80,7 @@ def leftovers(where: list[Place]) -> list[str]:
     return [
         f"{place.folder}/{name}"
         for place in where
-        for name in sorted(os.listdir(place.folder))  # noqa: PTH208
+        for name in sorted(os.listdir(place.folder))
         if name.startswith(PREFIX)
     ]
 
@@ -87,12 +88,12 @@ def leftovers(where: list[Place]) -> list[str]:
 def _candidates() -> list[str]:
     """Own group and root of every hierarchy that is mounted here."""
     own: dict[str, str] = {}
-    with open("/proc/self/cgroup", encoding="utf-8") as lines:  # noqa: PTH123
+    with open("/proc/self/cgroup", encoding="utf-8") as lines:
         for line in lines:
             _, controllers, path = line.rstrip("\n").split(":", 2)
             own.update(dict.fromkeys(controllers.split(","), path))
     found = []
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
         for line in lines:
             fields, _, rest = line.rstrip("\n").partition(" - ")
             kind, _, options = rest.split(" ", 2)
@@ -127,7 +128,7 @@ def _limit(folder: str, controller: str, most: int) -> None:
     for name in _LIMITS[controller]:
         path = f"{folder}/{name}"
         if os.access(path, os.W_OK):
-            with open(path, "wb", buffering=0) as limit:  # noqa: PTH123
+            with open(path, "wb", buffering=0) as limit:
                 limit.write(b"%d" % most)
             return
 

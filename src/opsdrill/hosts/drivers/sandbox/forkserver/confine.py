@@ -1,5 +1,6 @@
 """What a process of a host must not have: capabilities, system calls, limits, a telling name."""
 
+# ruff: noqa: PTH123
 from __future__ import annotations
 
 import errno
@@ -114,7 +115,7 @@ def hide() -> None:
     """
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     kernel.set_name("init")
-    with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123
+    with open("/proc/self/stat", "rb") as stat:
         # arg_start and arg_end: fields 48 and 49 of proc(5), counted behind the name in brackets.
         fields = stat.read().rpartition(b")")[2].split()
     start, end = int(fields[45]), int(fields[46])

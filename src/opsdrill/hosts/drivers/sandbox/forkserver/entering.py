@@ -1,5 +1,6 @@
 """A forked process goes into a host."""
 
+# ruff: noqa: PTH116
 from __future__ import annotations
 
 import os
@@ -29,7 +30,7 @@ def enter(pidfd: int) -> int:
     """
     kernel.setns(pidfd, kernel.CLONE_NEWUTS)
     kernel.unshare(kernel.CLONE_NEWUTS)
-    mark = os.stat("/proc/self/ns/uts").st_ino  # noqa: PTH116
+    mark = os.stat("/proc/self/ns/uts").st_ino
     kernel.setns(pidfd, _ALL)
     kernel.setns(pidfd, kernel.CLONE_NEWUSER)
     # Entering made this process readable again where the machine is set so.

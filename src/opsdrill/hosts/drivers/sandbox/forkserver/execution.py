@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from opsdrill.hosts.command import SHELLS, TEXT_FD, environment
 from opsdrill.hosts.drivers.sandbox.forkserver import accounts, confine, kernel
-from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
+from opsdrill.hosts.drivers.sandbox.forkserver.birth import Newborn
 from opsdrill.hosts.drivers.sandbox.forkserver.entering import enter
 from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
 from opsdrill.hosts.drivers.sandbox.messages import (
@@ -57,9 +57,7 @@ def execute(
     request: RunCommand,
     reply: socket.socket,
     streams: Streams,
-    pidfd: int,
-    groups: Groups,
-    processes: int,
+    host: Newborn,
 ) -> None:
     """Run the command and tell on `reply`: `Started`, then `Ended` or `TimedOut`; or `Failed`.
 
@@ -68,17 +66,24 @@ def execute(
     """
     end = time.monotonic() + request.timeout
     empty = os.open("/dev/null", os.O_RDONLY)
-    procs = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in groups.folders]
+    procs = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in host.groups.folders]
     confine.hide()
     started, tell = os.pipe()
     try:
-        mark = enter(pidfd)
+        mark = enter(host.pidfd)
         shell = os.fork()
     except OSError as error:
         send(reply, Failed("gone", f"the host is no more ({error})"))
         return
     if shell == 0:
-        _become_shell(request.user, streams, empty, tell, procs, processes)
+        _become_shell(
+            request.user,
+            streams,
+            empty=empty,
+            tell=tell,
+            procs=procs,
+            processes=host.request.processes,
+        )
     for fd in (tell, empty, streams.text, streams.out, streams.err, *procs):
         os.close(fd)
     shellfd = os.pidfd_open(shell)
@@ -136,7 +141,7 @@ def _wait_for_shell(started: int, shell: int) -> str:
 
 
 def _become_shell(
-    user: str, streams: Streams, empty: int, tell: int, procs: Sequence[int], processes: int
+    user: str, streams: Streams, *, empty: int, tell: int, procs: Sequence[int], processes: int
 ) -> NoReturn:
     kind = "error"
     try:
@@ -195,7 +200,7 @@ def _start_shell(account: accounts.Account, tell: int) -> None:
         for path in shell.paths:
             variables = environment(account.name, account.home, path)
             try:
-                os.execve(path, shell.arguments, variables)
+                os.execve(path, shell.arguments, variables)  # noqa: S606
             except OSError as error:
                 os.write(tell, f"no {path}: {error.strerror}\n".encode())
 

@@ -1,5 +1,6 @@
 """Files of a host are written, read and listed; links lead where they lead inside the host."""
 
+# ruff: noqa: PTH102, PTH112
 from __future__ import annotations
 
 import errno
@@ -149,7 +150,7 @@ def _make_parents(path: str) -> None:
     parts = path.split("/")[1:-1]
     for count in range(1, len(parts) + 1):
         folder = "/" + "/".join(parts[:count])
-        if not os.path.isdir(folder):  # noqa: PTH112
+        if not os.path.isdir(folder):
             os.mkdir(folder, 0o755)
 
 

@@ -3,6 +3,7 @@
 After `become_root` the rest is the same for both.
 """
 
+# ruff: noqa: PTH123
 from __future__ import annotations
 
 import os
@@ -61,7 +62,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def _maps_everything() -> bool:
     """False for the root of somebody else's user namespace, such as a rootless container's."""
-    with open("/proc/self/uid_map", "rb") as lines:  # noqa: PTH123
+    with open("/proc/self/uid_map", "rb") as lines:
         return [line.split() for line in lines] == [[b"0", b"0", b"%d" % _EVERY_ID]]
 
 
@@ -69,7 +70,7 @@ def _sub_range(path: str, user: int) -> int:
     """The first id of a range of 65,535 that the file gives this user; 0 if there is none."""
     names = {str(user), _name_of(user)}
     try:
-        with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+        with open(path, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 owner, _, rest = line.strip().partition(":")
                 first, _, count = rest.partition(":")
@@ -81,7 +82,7 @@ def _sub_range(path: str, user: int) -> int:
 
 
 def _name_of(user: int) -> str:
-    with open("/etc/passwd", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+    with open("/etc/passwd", encoding="utf-8", errors="replace") as lines:
         for line in lines:
             fields = line.split(":")
             if len(fields) > 2 and fields[2] == str(user):

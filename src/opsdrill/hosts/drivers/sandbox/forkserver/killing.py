@@ -3,6 +3,7 @@
 All of it carries the number of one UTS namespace, which it can neither change nor shed.
 """
 
+# ruff: noqa: PTH116, PTH208
 from __future__ import annotations
 
 import os
@@ -57,11 +58,11 @@ def _sweep(mark: int, end: float) -> int:
 def _marked(mark: int) -> list[int]:
     own = os.getpid()
     found = []
-    for name in os.listdir("/proc"):  # noqa: PTH208
+    for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) in (1, own):
             continue
         try:
-            if os.stat(f"/proc/{name}/ns/uts").st_ino == mark:  # noqa: PTH116
+            if os.stat(f"/proc/{name}/ns/uts").st_ino == mark:
                 found.append(int(name))
         except OSError:
             # It ended meanwhile, or it is another command on its way into the host.

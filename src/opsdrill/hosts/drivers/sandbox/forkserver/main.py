@@ -4,6 +4,7 @@ The loop itself never waits for anything but the next request, so that no slow h
 another. It ends, and with it all hosts, when OpsDrill's end of its socket closes.
 """
 
+# ruff: noqa: PTH123
 from __future__ import annotations
 
 import gc
@@ -241,8 +242,7 @@ def _work(
     try:
         if isinstance(message, RunCommand):
             streams = execution.Streams(*fds[1:4])
-            most = host.request.processes
-            execution.execute(message, reply, streams, host.pidfd, host.groups, most)
+            execution.execute(message, reply, streams, host)
             return
         if isinstance(message, Snapshot):
             files.snapshot(host.files, fds[1])
@@ -313,7 +313,7 @@ def _answer(reply: socket.socket, message: Message) -> None:
 
 def _own_start() -> str:
     """When this process started, in clock ticks since boot: with its id, its name for good."""
-    with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123
+    with open("/proc/self/stat", "rb") as stat:
         return stat.read().rpartition(b")")[2].split()[19].decode()
 
 
@@ -351,5 +351,5 @@ def _who(ids: int) -> identity.Identity:
         # anew, in ours, may we enter hosts whose first process lets nobody look into it.
         arguments = list(sys.orig_argv)
         arguments[arguments.index("0")] = str(who.ids)
-        os.execve(arguments[0], arguments, {})
+        os.execve(arguments[0], arguments, {})  # noqa: S606
     return who

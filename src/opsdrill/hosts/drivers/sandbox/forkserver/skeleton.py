@@ -4,6 +4,7 @@ All of it is made up here, but for what programs of this machine's `/usr` need t
 linker's cache and the links of `/etc/alternatives` that lead back into `/usr`.
 """
 
+# ruff: noqa: PTH114, PTH115, PTH123, PTH208
 from __future__ import annotations
 
 import os
@@ -212,8 +213,8 @@ def _links() -> Iterator[Entry]:
     yield Link("var/run", "/run")
     yield Link("var/lock", "/run/lock")
     for top in TOP_LINKS:
-        if os.path.islink(f"/{top}"):  # noqa: PTH114
-            yield Link(top, os.readlink(f"/{top}"))  # noqa: PTH115
+        if os.path.islink(f"/{top}"):
+            yield Link(top, os.readlink(f"/{top}"))
 
 
 def _linker() -> Iterator[Entry]:
@@ -224,7 +225,7 @@ def _linker() -> Iterator[Entry]:
         yield from _copy(f"etc/ld.so.conf.d/{part}")
     for name in _listed("/etc/alternatives"):
         path = f"/etc/alternatives/{name}"
-        target = os.readlink(path) if os.path.islink(path) else ""  # noqa: PTH114, PTH115
+        target = os.readlink(path) if os.path.islink(path) else ""
         # Manual pages have links too, hundreds of them; nobody misses those.
         if target.startswith("/usr/") and not target.startswith("/usr/share/man/"):
             yield Link(path[1:], target)
@@ -232,7 +233,7 @@ def _linker() -> Iterator[Entry]:
 
 def _copy(name: str) -> Iterator[Entry]:
     try:
-        with open(f"/{name}", "rb") as source:  # noqa: PTH123
+        with open(f"/{name}", "rb") as source:
             yield File(name, source.read(4 << 20))
     except OSError:
         return
@@ -240,7 +241,7 @@ def _copy(name: str) -> Iterator[Entry]:
 
 def _listed(folder: str) -> list[str]:
     try:
-        return sorted(os.listdir(folder))  # noqa: PTH208
+        return sorted(os.listdir(folder))
     except OSError:
         return []
 

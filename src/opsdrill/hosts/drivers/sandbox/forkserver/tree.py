@@ -10,6 +10,7 @@ process. As an ordinary user the files of this machine's `/usr` belong to nobody
 knows, so that an overlay could change none of them.
 """
 
+# ruff: noqa: PTH101, PTH102, PTH110, PTH112, PTH114, PTH211
 from __future__ import annotations
 
 import errno
@@ -79,7 +80,7 @@ def seal() -> None:
     """Mask what a host must not see of the kernel, and let go of this machine's own tree."""
     kernel.bind("sys", "sys", read_only=True)
     for name in _MASKED_FILES:
-        if os.path.exists(f"proc/{name}"):  # noqa: PTH110
+        if os.path.exists(f"proc/{name}"):
             kernel.bind("dev/null", f"proc/{name}", read_only=True)
     for name in _MASKED_FOLDERS:
         if _is_folder(f"proc/{name}"):
@@ -92,7 +93,7 @@ def _make(entry: Entry) -> None:
     if isinstance(entry, Folder):
         os.mkdir(entry.path)
         _own(entry.path, entry.gid)
-        os.chmod(entry.path, entry.mode)  # noqa: PTH101
+        os.chmod(entry.path, entry.mode)
     elif isinstance(entry, File):
         fd = os.open(entry.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, entry.mode)
         os.write(fd, entry.content)
@@ -140,7 +141,7 @@ def _devices() -> None:
     for name, (major, minor) in _NODES.items():
         try:
             os.mknod(f"dev/{name}", stat.S_IFCHR | 0o666, os.makedev(major, minor))
-            os.chmod(f"dev/{name}", 0o666)  # noqa: PTH101
+            os.chmod(f"dev/{name}", 0o666)  # noqa: S103
         except PermissionError:
             # This machine's own node, read-only: its mode and owner cannot be changed from inside.
             os.close(os.open(f"dev/{name}", os.O_WRONLY | os.O_CREAT, 0o666))
@@ -148,11 +149,11 @@ def _devices() -> None:
     for name, target in _DEV_LINKS.items():
         os.symlink(target, f"dev/{name}")
     os.mkdir("dev/shm")
-    os.chmod("dev/shm", 0o1777)  # noqa: PTH101
+    os.chmod("dev/shm", 0o1777)  # noqa: S103
     os.mkdir("dev/pts")
     options = "newinstance,ptmxmode=0666,mode=620"
     kernel.mount("devpts", "dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, options)
 
 
 def _is_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
+    return os.path.isdir(path) and not os.path.islink(path)
