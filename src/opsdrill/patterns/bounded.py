@@ -28,9 +28,14 @@ class BoundedSearcher:
         seconds: CPU seconds for one value. A value that needs more is tried once more alone, then
             reported as exhausted. A whole search gets 30 times as much.
         patience: wall seconds until a search process that answers nothing is given up.
+
+    Raises:
+        ValueError: `seconds` is less than a millisecond, which no clock of a process measures.
     """
 
     def __init__(self, seconds: float = SECONDS, *, patience: float = PATIENCE) -> None:
+        if seconds < 0.001:
+            raise ValueError("a search needs a budget of at least 0.001 s")
         self._seconds = seconds
         self._exact = ExactSearcher(seconds, patience)
         self._last: Sifted | None = None

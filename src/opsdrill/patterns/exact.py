@@ -19,6 +19,8 @@ WHOLE_SEARCH = 30
 """A whole search gets so many times the budget of one value, so that many slow values end too."""
 TRIES = 3
 """So often a value is searched whose process was lost for no reason of its own."""
+LOSSES = 9
+"""After so many lost processes with no answer in between, a search is given up."""
 
 
 @dataclass(slots=True)
@@ -137,12 +139,14 @@ class ExactSearcher:
     def _again(self, work: _Work, batch: list[int]) -> None:
         """The process was ended by somebody or fell silent, maybe for want of memory."""
         work.lost += 1
-        if len(batch) > 1:
+        if work.lost >= LOSSES:
+            work.exhausted += (index for indexes in (batch, *work.left) for index in indexes)
+            work.left.clear()
+        elif len(batch) > 1:
             work.one_by_one(batch)
-        elif work.lost < TRIES:
+        elif work.lost % TRIES:
             work.left.appendleft(batch)
         else:
-            work.lost = 0
             work.exhausted += batch
 
     def _running(self) -> SearchProcess:

@@ -10,8 +10,8 @@ import re2
 from opsdrill.patterns.sifted import BLOCK, Block, Sifted
 from opsdrill.patterns.translation import NoTranslation, Translation
 
-MOST_STEPS = 500_000_000
-"""Instructions of a program times characters of a text: at worst some seconds, as it cannot be
+MOST_STEPS = 200_000_000
+"""Instructions of a program times characters of a text: at worst about a second, as it cannot be
 ended from outside. What would take more goes to the search that can."""
 
 _Spans = list[tuple[int, int] | None]

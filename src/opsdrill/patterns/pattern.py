@@ -10,15 +10,15 @@ from functools import cached_property
 from opsdrill.errors import InvalidPattern
 from opsdrill.patterns.linear import Linear
 from opsdrill.patterns.translation import NoTranslation
+from opsdrill.patterns.weight import set_weight
 
 LONGEST = 20_000
 """Code points of the longest pattern; Python's parser takes quadratic time in some longer ones."""
 
 _KNOWN_ESCAPES = frozenset("AbBdDsSwWZafnrtvxuUN")  # the letters that Python 3.11 knows
 _NO_ESCAPE = r"\y"
-_WIDE = re.compile(r"\\U000[1-9a-fA-F]|\\U0010|\\N\{|[\U00010000-\U0010ffff]")
-_MOST_WIDE = 16
-"""`re` walks a range of rare characters one by one; so many of them still compile in seconds."""
+MOST_IN_SETS = 2_000_000
+"""Characters in the ranges of all sets; so many still compile within a second."""
 
 _quiet = threading.Lock()
 
@@ -60,12 +60,6 @@ def compile_pattern(text: str) -> Pattern:
         raise InvalidPattern("an empty pattern matches every value; write what to look for", None)
     if len(text) > LONGEST:
         raise InvalidPattern(f"a pattern may have at most {LONGEST} characters", LONGEST)
-    wide = [found.start() for found in _WIDE.finditer(text)]
-    if len(wide) > _MOST_WIDE and "[" in text:
-        raise InvalidPattern(
-            f"a pattern with a set may name at most {_MOST_WIDE} characters beyond U+FFFF",
-            wide[_MOST_WIDE],
-        )
     _compile(text)
     refuse_newer(text)
     return Pattern(text)
@@ -76,25 +70,39 @@ def _compile(text: str) -> None:
     try:
         with _quiet, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            re.compile(text, re.IGNORECASE)
+            weight = set_weight(text)
+            if weight <= MOST_IN_SETS:
+                re.compile(text, re.IGNORECASE)
     except re.error as error:
         raise InvalidPattern(error.msg, error.pos) from None
     except RecursionError:
         raise InvalidPattern("its groups are nested too deeply", None) from None
     except (ValueError, OverflowError) as error:
         raise InvalidPattern(str(error), None) from None
+    if weight > MOST_IN_SETS:
+        raise InvalidPattern(
+            f"its sets name {weight} characters, more than {MOST_IN_SETS}; use a class like \\w",
+            None,
+        )
 
 
 def refuse_newer(text: str) -> None:
     """Refuse escapes that a later Python understands and 3.11 does not, such as `\\z`.
 
-    A backslash in a comment is no escape. So each one in doubt is replaced by an escape that no
-    Python knows: only where that is refused too was it one.
+    A backslash in a comment is no escape. So all in doubt are replaced by an escape that no
+    Python knows: where that is refused first, one stood.
     """
-    for found in re.finditer(r"\\(.)", text, re.DOTALL):
-        letter = found[1]
-        if letter.isascii() and letter.isalpha() and letter not in _KNOWN_ESCAPES:
-            try:
-                _compile(text[: found.start()] + _NO_ESCAPE + text[found.end() :])
-            except InvalidPattern:
-                raise InvalidPattern(f"bad escape {found[0]}", found.start()) from None
+    doubtful = re.sub(r"\\(.)", _unknown, text, flags=re.DOTALL)
+    if doubtful == text:
+        return
+    try:
+        _compile(doubtful)
+    except InvalidPattern as error:
+        at = error.position or 0
+        raise InvalidPattern(f"bad escape {text[at : at + 2]}", at) from None
+
+
+def _unknown(found: re.Match[str]) -> str:
+    letter = found[1]
+    known = not (letter.isascii() and letter.isalpha()) or letter in _KNOWN_ESCAPES
+    return found[0] if known else _NO_ESCAPE

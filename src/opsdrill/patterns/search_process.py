@@ -89,6 +89,15 @@ class SearchProcess:
             OutOfBudget: the budget was used up.
             ProcessLost: the process ended or fell silent.
         """
+        try:
+            return self._asked(pattern, values)
+        except BaseException:
+            self.close()  # it may be half way through an answer that nobody will read
+            raise
+
+    def _asked(
+        self, pattern: bytes, values: Sequence[bytes]
+    ) -> tuple[list[tuple[int, int]], float]:
         deadline = time.monotonic() + self._patience
         lengths = struct.pack(f"={len(values)}Q", *map(len, values))
         total = sum(map(len, values))
@@ -127,7 +136,6 @@ class SearchProcess:
         poll.register(descriptor, event)
         left = deadline - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
-            self.close()
             raise ProcessLost("it did not answer")
 
     def _ended(self) -> NoReturn:
@@ -135,7 +143,6 @@ class SearchProcess:
             status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             status = None  # it closed its output and lives on
-        self.close()
         if status == -signal.SIGPROF:
             raise OutOfBudget
         raise ProcessLost(f"it ended with {status}")
