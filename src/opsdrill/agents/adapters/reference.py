@@ -1,4 +1,8 @@
-"""`reference`: runs the scenario's known right fix. A scenario that it fails is broken."""
+"""`reference`: runs the scenario's known right fix, so that what asks hosts must pass.
+
+Rules about how the work is done, such as `turns` at the same time or what is told to the requester,
+are not for steps to keep: a script by the book shows those.
+"""
 
 from __future__ import annotations
 
