@@ -12,6 +12,8 @@ from opsdrill.store.bodies import Bodies, Prepared
 from opsdrill.store.database import Database
 
 EVENTS_AT_ONCE = 500
+LARGEST = 2**31 - 1
+"""The largest attempt or event number that is looked for."""
 
 
 class SqlEvidence:
@@ -35,7 +37,8 @@ class SqlEvidence:
     ) -> Iterable[tuple[int, JobEvent]]:
         with self._database.read() as connection:
             number, latest = queries.run_number(connection, run)
-        return self._events(run, number, latest if attempt is None else attempt, after)
+        wanted = latest if attempt is None else attempt
+        return self._events(run, number, min(wanted, LARGEST), min(after, LARGEST))
 
     def _events(
         self, run: str, number: int, attempt: int, after: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -82,6 +83,28 @@ def test_events_come_back_in_order_after_a_number(store: Store, run: str) -> Non
     assert list(store.events(run)) == events
     assert list(store.events(run, after=1)) == events[2:]
     assert list(store.events(run, after=3)) == []
+
+
+def test_numbers_that_cannot_be_find_nothing(store: Store, run: str) -> None:
+    """A front end hands on what its caller gave as the last number seen."""
+    store.append_events(run, 1, [(0, said("one"))])
+    assert list(store.events(run, after=2**80)) == []
+    assert list(store.events(run, attempt=2**80)) == []
+    assert list(store.events(run, attempt=-1)) == []
+    assert len(list(store.events(run, after=-(2**60)))) == 1
+
+
+def test_several_threads_use_one_store(store: Store, run: str) -> None:
+    def work(thread: int) -> int:
+        first = thread * 100
+        for seq in range(first, first + 100, 10):
+            store.append_events(run, 1, [(seq + n, said(f"{seq + n}")) for n in range(10)])
+            assert len(list(store.events(run, after=first - 1))) >= seq - first
+        return thread
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [0, 1, 2, 3]
+    assert list(store.events(run)) == [(n, said(f"{n}")) for n in range(400)]
 
 
 def test_an_event_that_is_kept_stays(store: Store, run: str) -> None:
