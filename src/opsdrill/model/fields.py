@@ -88,6 +88,37 @@ def _unix_lines(value: object) -> object:
 Items = Annotated[tuple[T, ...], BeforeValidator(_tuple)]
 """A JSON list, kept as a tuple."""
 
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """Adds a keyword to a JSON Schema that pydantic leaves out behind a validator of ours."""
+
+    name: str
+    value: JsonValue
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(core), self.name: self.value}
+
+
+# The bounds stand outside of `_tuple`: inside, pydantic also calls a list too short whose items
+# were refused.
+Filled = Annotated[
+    tuple[T, ...], BeforeValidator(_tuple), Field(min_length=1), Keyword("minItems", 1)
+]
+"""A JSON list that is not empty, kept as a tuple."""
+
+HOSTS_LIMIT = 64
+
+Hosts = Annotated[
+    tuple[T, ...],
+    BeforeValidator(_tuple),
+    Field(max_length=HOSTS_LIMIT),
+    Keyword("maxItems", HOSTS_LIMIT),
+]
+"""A JSON list with one entry for each host, kept as a tuple."""
+
 Instant = Annotated[
     datetime,
     BeforeValidator(_instant),
@@ -116,7 +147,7 @@ def _seconds(value: object) -> object:
 
 
 Seconds = Annotated[
-    float, BeforeValidator(_seconds), Field(gt=0, le=SECONDS_LIMIT, allow_inf_nan=False)
+    float, Field(gt=0, le=SECONDS_LIMIT, allow_inf_nan=False), BeforeValidator(_seconds)
 ]
 """A duration in seconds; whole numbers may be written without a point."""
 

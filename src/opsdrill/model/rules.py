@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from opsdrill.model.fields import HostName, Items, NotBlank, ShellText, Written, refuse, refused
+from opsdrill.model.fields import Filled, HostName, NotBlank, ShellText, Written, refuse, refused
 
 Resolution = Literal["success", "partial", "no_action", "agentic_failure", "hard_failure"]
 RESOLUTIONS: tuple[Resolution, ...] = get_args(Resolution)
@@ -60,7 +60,7 @@ class JobResolutionStatus(_Rule):
     """The job's resolution is one of those listed."""
 
     validator: Literal["job_resolution_status"]
-    statuses: Annotated[Items[Resolution], Field(min_length=1)]
+    statuses: Filled[Resolution]
 
 
 class PatternMatch(_Rule):
@@ -94,7 +94,7 @@ class TaskCount(_Rule):
 class TurnItem(Written):
     """What one turn of the job must have been."""
 
-    hosts: Annotated[Items[HostName], Field(min_length=1, max_length=64)] | None = None
+    hosts: Filled[HostName] | None = None
     """Every one of them has a task in the turn; without `at_least`, no other host has."""
     at_least: Annotated[int, Field(ge=1)] | None = None
     """The turn has at least this many different hosts."""
@@ -103,14 +103,14 @@ class TurnItem(Written):
     def _says_something(self) -> TurnItem:
         if self.hosts is None and self.at_least is None:
             raise PydanticCustomError("no_turn", "needs `hosts` or `at_least` or both")
-        names = self.hosts or ()
-        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        first: dict[str, int] = {}
+        twice = [
+            refused(("hosts", i), name, "lists the host {name} a second time", name=repr(name))
+            for i, name in enumerate(self.hosts or ())
+            if first.setdefault(name, i) != i
+        ]
         if twice:
-            message = "lists the host {name} a second time"
-            refuse(
-                "TurnItem",
-                [refused(("hosts", i), names[i], message, name=repr(names[i])) for i in twice],
-            )
+            refuse("TurnItem", twice)
         return self
 
 
@@ -118,7 +118,7 @@ class Turns(_Rule):
     """The first turns of the job ran on the listed hosts, in this order."""
 
     validator: Literal["turns"]
-    turns: Annotated[Items[TurnItem], Field(min_length=1)]
+    turns: Filled[TurnItem]
 
 
 VALIDATORS = ("host_state", "job_resolution_status", "pattern_match", "task_count", "turns")
@@ -133,7 +133,7 @@ def _known_validator(value: object) -> object:
     if isinstance(value, _Rule):
         return value
     if not isinstance(value, dict):
-        raise PydanticCustomError("model_type", "must be an object")
+        raise PydanticCustomError("object_type", "must be an object")
     if "validator" not in value:
         refuse("Rule", [InitErrorDetails(type="missing", loc=("validator",), input=value)])
     if value["validator"] not in VALIDATORS:

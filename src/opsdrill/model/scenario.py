@@ -29,6 +29,7 @@ from opsdrill.model.fields import (
     PROGRAM,
     USER,
     HostName,
+    Hosts,
     Items,
     NotBlank,
     Seconds,
@@ -69,7 +70,8 @@ def _inside(value: str) -> str:
 
 
 def _absolute(value: str) -> str:
-    if not value.startswith("/") or "\0" in value or posixpath.normpath(value) == "/":
+    folder = value.endswith("/") or not posixpath.normpath(value).strip("/")
+    if not value.startswith("/") or "\0" in value or folder:
         raise PydanticCustomError("not_absolute", "must be an absolute path of a file")
     return value
 
@@ -231,7 +233,7 @@ class Scenario(Written):
     tags: Items[NotBlank] = ()
     ticket_title: str
     ticket_body: str = ""
-    hosts: Annotated[Items[Host], Field(max_length=64)] = ()
+    hosts: Hosts[Host] = ()
     operational_rules: Items[str] = ()
     files: Items[SupportFile] = ()
     requires: Required = Requires()
