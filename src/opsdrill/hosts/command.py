@@ -19,7 +19,7 @@ SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Read to the end of file, close it, evaluate. The variable is the one that holds the text in a
 # plain `bash -c` as well, so nothing is there that would not be.
-_BASH = 'IFS= read -rd "" BASH_EXECUTION_STRING <&3; exec 3<&-; eval "$BASH_EXECUTION_STRING"'
+_BASH = 'IFS= read -rd "" BASH_EXECUTION_STRING <&3; exec 3<&-; eval -- "$BASH_EXECUTION_STRING"'
 # `read -d` is not in POSIX: line by line, keeping a last line without a line break.
 _SH = (
     't=; while IFS= read -r l || [ "$l" ]; do t="$t$l\n"; done <&3; exec 3<&-; eval "unset t l; $t"'

@@ -4,6 +4,8 @@ It is the shell's parent and stands outside the host's process namespace. So it 
 status, also after `kill -9 -1`, and nobody inside can get in between.
 """
 
+# ruff: noqa: PTH123
+
 from __future__ import annotations
 
 import os
@@ -34,6 +36,7 @@ from opsdrill.hosts.drivers.sandbox.messages import (
 
 _DRAIN_BYTES = 1 << 16
 _LAST_WORD_SECONDS = 10.0
+_PF_EXITING = 0x4  # linux/sched.h; a flag in field 9 of proc(5)'s stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,9 @@ def _see_through(reply: socket.socket, shell: int, shellfd: int, mark: int, end:
         ready = wait.poll(max(0.0, end - time.monotonic()) * 1000 + 1)
         if any(fd == shellfd for fd, _ in ready):
             status = os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1])
+            if status == -signal.SIGKILL and _host_ends():
+                send(reply, Failed("gone", "the host ended while the command ran"))
+                return
             send(reply, Ended(128 - status if status < 0 else status))
             _drain(reply)
             return
@@ -112,8 +118,19 @@ def _see_through(reply: socket.socket, shell: int, shellfd: int, mark: int, end:
         if ready or time.monotonic() >= end:
             signal.pidfd_send_signal(shellfd, signal.SIGKILL)
             left = kill_marked(mark)
+            os.waitpid(shell, 0)
             send(reply, TimedOut(left))
             return
+
+
+def _host_ends() -> bool:
+    """The host's first process is on its way out, and takes all others with it."""
+    try:
+        with open("/proc/1/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return True
+    return bool(int(fields[6]) & _PF_EXITING)
 
 
 def _told_to_stop(reply: socket.socket) -> bool:

@@ -335,7 +335,9 @@ def main(fd: str, ids: str) -> None:
     except OSError as error:
         _answer(owner, Failed("error", str(error)))
         return
-    # Whatever ends is reaped by the kernel; forks that wait for a child undo this.
+    # Whatever ends is reaped by the kernel, orphans of a killed fork included; forks that wait for
+    # a child undo this.
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
