@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 async def landed(landing: asyncio.Future[T]) -> T:
-    """Wait for a call that was handed over.
+    """Wait for something that must come to its end.
 
-    Cancelled, it still lets the call land before the cancellation goes on; a second one does
+    Cancelled, it still lets it land before the cancellation goes on; a second one does
     not wait.
     """
     try:

@@ -133,6 +133,10 @@ class InProcessEngine:
         self._followers.add(follower)
         return follower
 
+    def tell(self, run: str, line: str) -> None:
+        """Pass on a line about what is under way in a run, such as what a driver waits for."""
+        self._publish(RunEvent(run, step=line))
+
     async def close(self, *, at_once: bool = False) -> None:
         """Start nothing more, cancel what is planned or runs, and wait until hosts are back.
 

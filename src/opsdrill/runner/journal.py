@@ -103,12 +103,16 @@ class Journal:
         notes: PhaseNotes,
         reason: str | None,
     ) -> None:
+        submit, landing = self._tools.archive.submit, []
         if notes.answers:
             answers = tuple(notes.answers)
-            await self.keep(self.store.save_steps, self.spec.id, self.attempt, name, answers)
+            landing.append(submit(self.store.save_steps, self.spec.id, self.attempt, name, answers))
         ended = self._tools.clock()
         phase = Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
-        await landed(self._record(phase))
+        landing.append(self._record(phase))
+        # All is handed over before anything is waited for, so that no cancellation comes between.
+        for write in landing:
+            await landed(write)
 
     def _record(self, phase: Phase) -> asyncio.Future[None]:
         self._phases[phase.name] = phase

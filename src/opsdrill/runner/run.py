@@ -29,6 +29,7 @@ from opsdrill.model.host import HostAnswer
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Grade, Result
 from opsdrill.model.run import RunSpec
+from opsdrill.runner.archive import landed
 from opsdrill.runner.batches import EventBatches
 from opsdrill.runner.engine import RunEvent
 from opsdrill.runner.journal import Journal
@@ -168,13 +169,18 @@ async def _execute(
     )
     recorder = Attendance(events, ticket(spec.scenario), tools.clock)
     task = assignment(spec.scenario, hosts)
+
+    async def seal() -> JobRecord:
+        await events.flush()
+        record = await asyncio.to_thread(recorder.job_record)
+        await journal.keep(journal.store.save_record, spec.id, journal.attempt, record)
+        return record
+
     try:
         await execute(spec.id, adapter, task, recorder, events.broken)
     finally:
         journal.acted = recorder.acted
-        await events.flush()
-        record = await asyncio.to_thread(recorder.job_record)
-        await journal.keep(journal.store.save_record, spec.id, journal.attempt, record)
+        record = await landed(asyncio.ensure_future(seal()))
     return record
 
 

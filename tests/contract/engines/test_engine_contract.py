@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -266,6 +267,34 @@ async def test_cancelled_in_restore_gives_hosts_back(world: MakeWorld) -> None:
     assert (stored.state, stored.phases[-1].name) == ("cancelled", "restore")
     assert stored.phases[-1].status == "interrupted"
     assert w.driver.fleets == {}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_cancelled_at_any_moment(world: MakeWorld, seed: int) -> None:
+    """Whenever runs are cancelled, each has one end that fits its state, and no host stays."""
+    chance = random.Random(seed)
+    w = world(parallel=4, slow={"break": 0.005, "mended?": 0.005})
+    runs = [f"r{n}" for n in range(20)]
+    for run in runs:
+        await w.engine.submit([w.spec(run, script=SUCCESS)])
+    follower = w.engine.subscribe(runs)
+
+    async def cancel(run: str) -> bool:
+        await asyncio.sleep(chance.uniform(0, 0.2))
+        return await w.engine.cancel(run)
+
+    async with asyncio.timeout(30):
+        cancelled = await asyncio.gather(*(cancel(run) for run in runs))
+        ends = [(event.run, event.result) async for event in follower if event.result]
+    assert sorted(run for run, _ in ends) == sorted(runs)
+    assert w.driver.fleets == {}
+    results = dict(ends)
+    for run, was_cancelled in zip(runs, cancelled, strict=True):
+        stored = w.store.get(run)
+        assert stored.state == ("cancelled" if was_cancelled else "done")
+        assert stored.result == results[run]
+        assert len(w.store.grades(run)) == (stored.state == "done")
+        assert all(phase.status != "running" for phase in stored.phases)
 
 
 async def test_cancelling_before_it_began(world: MakeWorld) -> None:

@@ -106,6 +106,17 @@ async def test_a_follower_that_goes_away(tools: RunTools) -> None:
     await engine.close()
 
 
+async def test_a_line_about_what_is_under_way(tools: RunTools) -> None:
+    """What a driver says of a run reaches who follows it."""
+    engine = InProcessEngine(tools)
+    await engine.submit([spec("r1")])
+    follower = engine.subscribe(["r1"])
+    engine.tell("r1", "waiting for memory")
+    engine.tell("r2", "waiting for memory")
+    assert [event.step async for event in follower if event.step] == ["waiting for memory"]
+    await engine.close()
+
+
 async def test_who_listens_from_outside(tools: RunTools) -> None:
     """The callback of the tools hears everything as well."""
     heard: list[str] = []
