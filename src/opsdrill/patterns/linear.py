@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
+from collections.abc import Sequence
 
 import re2
 
-from opsdrill.patterns.sifted import BLOCK, Block, Sifted
+from opsdrill.patterns.merging import merge, table
+from opsdrill.patterns.sifted import BLOCK, Alphabet, Block, Group, Sifted
 from opsdrill.patterns.translation import NoTranslation, Translation
 
 MOST_STEPS = 200_000_000
 """Instructions of a program times characters of a text: at worst about a second, as it cannot be
 ended from outside. What would take more goes to the search that can."""
+
+_KEPT = 4  # machines of a pattern for foreign alphabets
 
 _Spans = list[tuple[int, int] | None]
 
@@ -25,85 +28,122 @@ class Linear:
     """
 
     def __init__(self, pattern: str) -> None:
-        self._translation = Translation(pattern)
-        self._lines = _Program(self._translation.line)
-        if self._lines.size * BLOCK > MOST_STEPS:
-            raise NoTranslation
-
-    @cached_property
-    def _text(self) -> _Program | None:
-        try:
-            return _Program(self._translation.text)
-        except NoTranslation:
-            return None
+        self._pattern = pattern
+        self._plain = _Machine(pattern, Alphabet(), words=False)
+        self._foreign: dict[tuple[str, bool], _Machine | None] = {}
 
     def search(self, sifted: Sifted, spans: _Spans) -> list[int]:
         """Put what can be found here into `spans`.
 
         Returns:
-            The places of the values left over, ascending: not ASCII, or too long, or such that
-            this pattern may differ on them.
+            The places of the values left over, ascending: too long, or with too many different
+            foreign characters, or such that this pattern may differ on them.
         """
-        for block in sifted.lines:
-            _search_block(self._lines, block, spans)
-        left = list(sifted.foreign)
-        single = list(sifted.long)
-        if self._text is not None and not self._translation.positions:
-            for block in sifted.texts:
-                _search_block(self._text, block, spans)
-        else:
-            single += (place for block in sifted.texts for place in block.places)
-        left += (
-            place for place in single if not self._search_single(sifted.values[place], place, spans)
-        )
+        left = list(sifted.rest)
+        for group in sifted.groups:
+            machine = self._machine(group)
+            if machine is None:
+                left += group.places
+            else:
+                left += machine.search(group, sifted.values, spans)
         if sifted.empty:
-            left += self._search_empty(sifted.empty, spans)
+            left += self._plain.search_empty(sifted.empty, spans)
         return sorted(left)
+
+    def _machine(self, group: Group) -> _Machine | None:
+        if not group.alphabet.foreign:
+            return self._plain
+        key = (group.alphabet.foreign, group.words)
+        if key not in self._foreign:
+            if len(self._foreign) >= _KEPT:
+                self._foreign.clear()
+            try:
+                self._foreign[key] = _Machine(self._pattern, group.alphabet, words=group.words)
+            except NoTranslation:
+                self._foreign[key] = None
+        return self._foreign.get(key)
+
+
+class _Machine:
+    """The programs of one pattern over one alphabet.
+
+    Args:
+        words: some foreign characters belong to words.
+
+    Raises:
+        NoTranslation: as `Linear`.
+    """
+
+    def __init__(self, pattern: str, alphabet: Alphabet, *, words: bool) -> None:
+        self._alphabet = alphabet
+        self._table: bytes | None = None
+        translation = Translation(pattern, alphabet.codes)
+        if words and translation.edges:
+            merged = merge(alphabet.codes, translation.sets)
+            if merged is None:
+                raise NoTranslation
+            self._table = table(alphabet.codes, merged)
+            translation = Translation(pattern, merged)
+        self._translation = translation
+        self._lines = _Program(translation.line)
+        self._text = _Program(translation.text)
+
+    def search(self, group: Group, values: Sequence[str], spans: _Spans) -> list[int]:
+        """Search the values of a group; returns the places of those left over."""
+        for block in group.lines:
+            self._search_block(self._lines, block, spans)
+        single = list(group.long)
+        if self._translation.positions:
+            single += (place for block in group.texts for place in block.places)
+        else:
+            for block in group.texts:
+                self._search_block(self._text, block, spans)
+        return [place for place in single if not self._search_single(values[place], place, spans)]
+
+    def _search_block(self, program: _Program, block: Block, spans: _Spans) -> None:
+        """Search a block's values, one match after the other, each from the start of a value."""
+        text = block.text if self._table is None else block.text.translate(self._table)
+        starts, places, size = block.starts, block.places, len(text)
+        begin = 0
+        while True:
+            start, end = program.find(text, begin, size)
+            if start < 0:
+                return
+            number = bisect_right(starts, start) - 1
+            first = starts[number]
+            spans[places[number]] = (start - first, end - first)
+            if number + 1 == len(starts):
+                return
+            begin = starts[number + 1]
 
     def _search_single(self, value: str, place: int, spans: _Spans) -> bool:
         """Search one value; False where that must be left to `re`."""
-        program = self._text
-        if (
-            program is None
-            or program.size * len(value) > MOST_STEPS
-            or (self._translation.last_break and value.endswith("\n"))
-        ):
+        if self._text.size * len(value) > MOST_STEPS:
             return False
-        start, end = program.find(value.encode("ascii"), 0, len(value))
+        if self._translation.last_break and value.endswith("\n"):
+            return False
+        text = self._alphabet.encode(value)
+        if self._table is not None:
+            text = text.translate(self._table)
+        start, end = self._text.find(text, 0, len(text))
         spans[place] = (start, end) if start >= 0 else None
         return True
 
-    def _search_empty(self, places: list[int], spans: _Spans) -> list[int]:
-        program = self._text
-        if program is None or self._translation.emptiness:
+    def search_empty(self, places: list[int], spans: _Spans) -> list[int]:
+        """Search empty values, all alike; returns the places of those left over."""
+        if self._translation.emptiness:
             return places
-        start, end = program.find(b"", 0, 0)
+        start, end = self._text.find(b"", 0, 0)
         for place in places:
             spans[place] = (start, end) if start >= 0 else None
         return []
-
-
-def _search_block(program: _Program, block: Block, spans: _Spans) -> None:
-    """Search a block's values, one match after the other, each from the start of a value on."""
-    starts, places, text, size = block.starts, block.places, block.text, len(block.text)
-    begin = 0
-    while True:
-        start, end = program.find(text, begin, size)
-        if start < 0:
-            return
-        number = bisect_right(starts, start) - 1
-        first = starts[number]
-        spans[places[number]] = (start - first, end - first)
-        if number + 1 == len(starts):
-            return
-        begin = starts[number + 1]
 
 
 class _Program:
     """A compiled program of the engine, over bytes.
 
     Raises:
-        NoTranslation: the engine refuses it, for its size.
+        NoTranslation: it is too large.
     """
 
     def __init__(self, text: str) -> None:
@@ -116,6 +156,8 @@ class _Program:
         except re2.error:
             raise NoTranslation from None
         self.size = max(int(program.programsize), int(program.reverseprogramsize))
+        if self.size * BLOCK > MOST_STEPS:
+            raise NoTranslation
         # The public `search` makes a match object for each; this is what it calls.
         self._match = program._regexp.Match
         self._anywhere = re2._Anchor.UNANCHORED

@@ -1,8 +1,9 @@
 """A pattern in the linear engine's syntax, made from the parse tree that `re` itself makes.
 
 Nothing of the pattern's text is passed on. Every place that stands for one character becomes the
-set of ASCII characters that `re` accepts there, asked of `re` itself, so that classes, flags and
-case folding cannot differ. What remains are sequences, alternatives, repetition and positions,
+set of the characters of an alphabet that `re` accepts there, asked of `re` itself, so that
+classes, flags and case folding cannot differ. The engine sees bytes, one a character, and never
+learns what they mean. What remains are sequences, alternatives, repetition and positions,
 in which the engine prefers the same match as `re`. Where that is not sure there is no
 translation: look-around, back-references, conditions, atomic groups, possessive repetition, and
 repetition of what can be empty.
@@ -17,7 +18,7 @@ import re._compiler as re_compiler  # type: ignore[import-not-found]
 import re._constants as op  # type: ignore[import-not-found]
 import re._parser as re_parser  # type: ignore[import-not-found]
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -26,7 +27,6 @@ MOST_REPEATS = 1000
 """The engine refuses to count further."""
 
 _TRIED = (3, 11) <= sys.version_info[:2] <= (3, 14)
-_ASCII = "".join(map(chr, range(128)))
 _FLAGS = re.I | re.M | re.S | re.X | re.A | re.U
 _NOTHING = r"[^\x00-\xff]"
 
@@ -71,9 +71,15 @@ class NoTranslation(Exception):
 class Translation:
     """One pattern in the linear engine's syntax.
 
+    Args:
+        pattern: the text of a pattern that compiles.
+        codes: the alphabet: the byte that stands for each character.
+
     Attributes:
         text: for a single value.
         line: for values without a line break that stand one a line in one text.
+        sets: for each place, the characters that it accepts.
+        edges: it names the edge of a word, where the engine takes only ASCII for words.
         positions: it names a position other than the edge of a word.
         last_break: on a value that ends with a line break it may differ.
         emptiness: on an empty value it may differ.
@@ -82,11 +88,15 @@ class Translation:
         NoTranslation: it may differ on any value.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, codes: Mapping[str, int]) -> None:
         if not _TRIED:
             raise NoTranslation
         try:
             tree = re_parser.parse(pattern, re.IGNORECASE)
+            self._codes = codes
+            self._characters = "".join(codes)
+            self.sets: set[str] = set()
+            self.edges = False
             self.positions = False
             self.last_break = False
             self.emptiness = False
@@ -103,9 +113,9 @@ class Translation:
         if flags & ~_FLAGS:
             raise NoTranslation
         if kind in (op.LITERAL, op.NOT_LITERAL, op.ANY):
-            return _set(_accepted(kind, value, flags), form.without)
+            return self._set(_accepted(kind, value, flags, self._characters), form)
         if kind is op.IN:
-            return _set(_accepted(kind, tuple(value), flags), form.without)
+            return self._set(_accepted(kind, tuple(value), flags, self._characters), form)
         if kind is op.AT:
             return self._position(value, flags, form)
         if kind is op.BRANCH:
@@ -127,30 +137,32 @@ class Translation:
     def _position(self, value: Any, flags: int, form: _Form) -> str:
         if flags & re.MULTILINE:
             value = op.AT_MULTILINE.get(value, value)
-        self.positions = self.positions or value is not op.AT_BOUNDARY
+        edge = value in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY)
+        self.edges = self.edges or (edge and not flags & re.ASCII)
+        self.positions = self.positions or not edge
         self.last_break = self.last_break or value is op.AT_END
         self.emptiness = self.emptiness or value is op.AT_NON_BOUNDARY
         if value not in form.positions:
             raise NoTranslation
         return form.positions[value]
 
+    def _set(self, accepted: str, form: _Form) -> str:
+        """A set in the engine's syntax; every character is written as its byte."""
+        self.sets.add(accepted)
+        codes = {self._codes[each] for each in accepted if each not in form.without}
+        starts = sorted(code for code in codes if code - 1 not in codes)
+        ends = sorted(code for code in codes if code + 1 not in codes)
+        ranges = (rf"\x{low:02x}-\x{high:02x}" for low, high in zip(starts, ends, strict=True))
+        return f"[{''.join(ranges)}]" if codes else _NOTHING
+
 
 @lru_cache(maxsize=4096)
-def _accepted(kind: Any, value: Any, flags: int) -> str:
-    """The ASCII characters that `re` accepts for a node of its tree that stands for one."""
+def _accepted(kind: Any, value: Any, flags: int, characters: str) -> str:
+    """Which of some characters `re` accepts for a node of its tree that stands for one."""
     node = (kind, list(value) if kind is op.IN else value)
     alone = re_parser.SubPattern(re_parser.State(), [node])
-    found: list[str] = re_compiler.compile(alone, flags).findall(_ASCII)
+    found: list[str] = re_compiler.compile(alone, flags).findall(characters)
     return "".join(found)
-
-
-def _set(accepted: str, without: str) -> str:
-    """A set in the engine's syntax; every character is written as its number."""
-    codes = {ord(character) for character in accepted if character not in without}
-    starts = sorted(code for code in codes if code - 1 not in codes)
-    ends = sorted(code for code in codes if code + 1 not in codes)
-    ranges = (rf"\x{low:02x}-\x{high:02x}" for low, high in zip(starts, ends, strict=True))
-    return f"[{''.join(ranges)}]" if codes else _NOTHING
 
 
 def _times(low: int, high: int) -> str:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,10 @@ def test_a_nested_quantifier_ends_and_other_values_are_found() -> None:
 
 
 def test_the_linear_engine_answers_where_python_would_hang() -> None:
-    """`(a+)+$` needs no budget at all on plain text."""
+    """`(a+)+$` needs no budget at all, and a foreign character cannot make it need one."""
     with BoundedSearcher(0.2) as searcher:
         assert searcher.search(compile_pattern("(a+)+$"), [HANG, "xaa"]) == Searched((None, (1, 3)))
-        assert searcher.search(compile_pattern("(a+)+$"), [HANG + "é"]).exhausted == (0,)
+        assert searcher.search(compile_pattern("(a+)+$"), [HANG + "é"]) == Searched((None,))
 
 
 def test_a_search_as_a_whole_is_bounded() -> None:
@@ -113,7 +114,8 @@ def test_a_value_whose_process_is_killed_every_time_is_not_known() -> None:
     def killing() -> None:
         while not stop.is_set():
             for worker in child_processes():
-                os.kill(worker, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
             time.sleep(0.001)
 
     with BoundedSearcher(5.0) as searcher:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 
 from opsdrill.patterns import compile_pattern
 from opsdrill.patterns.linear import Linear
-from opsdrill.patterns.sifted import BLOCK, Sifted
+from opsdrill.patterns.sifted import BLOCK, MOST_FOREIGN, Alphabet, Sifted
 from opsdrill.patterns.translation import NoTranslation, Translation
+
+ALL_LETTERS = string.ascii_letters + string.digits + "_"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,7 @@ def test_a_program_too_large_is_left_to_python() -> None:
 
 def test_no_text_of_the_pattern_is_passed_on() -> None:
     """Whatever the text holds, sets of numbers come out, so nothing in it can mean more."""
-    translation = Translation(r"Q[:alpha]\\E{,3}(?P<name>\.|é){2,}?")
+    translation = Translation(r"Q[:alpha]\\E{,3}(?P<name>\.|é){2,}?", Alphabet("é").codes)
     assert set(translation.text) <= set(r"\x0123456789abcdef[^]-(?:|){,}")
 
 
@@ -62,14 +66,20 @@ def test_no_text_of_the_pattern_is_passed_on() -> None:
         ("(?m)a$", "a\n", False),
         (r"\Ba", "", True),
         (r"\ba", "", False),
-        ("a", "é", True),
+        ("a", "é", False),
+        (r"\ba", "é", False),
+        (r"\b(?-i:" + ALL_LETTERS + ")", "é", True),
+        (r"(?a)\b(?-i:" + ALL_LETTERS + ")", "é", False),
+        (r"\b(?-i:" + ALL_LETTERS + ")", "–", False),
+        ("a", "".join(map(chr, range(0x4E00, 0x4E00 + MOST_FOREIGN))), False),
+        ("a", "".join(map(chr, range(0x4E00, 0x4E01 + MOST_FOREIGN))), True),
         ("a", "x" * (BLOCK + 1), False),
         ("a", "x\n" * BLOCK, False),
         (r"a.{50}b", "x\n" * 5_000_000, True),
     ],
 )
 def test_values_on_which_it_may_differ_are_left_over(text: str, value: str, left: bool) -> None:
-    """`$` before a last line break, the empty value, what is not ASCII, what takes too long."""
+    """`$` before a last line break, the empty value, more letters than there are, length."""
     linear = compile_pattern(text).linear
     assert linear is not None
     spans: list[tuple[int, int] | None] = [None]
