@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, ParamSpec
 
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Phase, PhaseName, Result
@@ -15,6 +15,8 @@ from opsdrill.model.run import RunSpec
 from opsdrill.runner.archive import landed
 from opsdrill.runner.engine import RunEvent
 from opsdrill.runner.tools import RunTools
+
+P = ParamSpec("P")
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Journal:
         self.keep = tools.archive.keep
         self._tools = tools
         self._phases: dict[PhaseName, Phase] = {}
+        self._landing: list[asyncio.Future[None]] = []
 
     async def begin(self) -> None:
         """Mark the run as running under this process; `attempt` is its number from then on.
@@ -82,7 +85,6 @@ class Journal:
         """Record one phase: its start, its end, its outcome and what its hosts answered."""
         notes = PhaseNotes()
         started = self._tools.clock()
-        # Not waited for: calls of the store keep their order, and the end is waited for.
         self._record(Phase(name=name, status="running", started_at=started))
         try:
             yield notes
@@ -103,21 +105,26 @@ class Journal:
         notes: PhaseNotes,
         reason: str | None,
     ) -> None:
-        submit, landing = self._tools.archive.submit, []
         if notes.answers:
             answers = tuple(notes.answers)
-            landing.append(submit(self.store.save_steps, self.spec.id, self.attempt, name, answers))
+            self.later(self.store.save_steps, self.spec.id, self.attempt, name, answers)
         ended = self._tools.clock()
-        phase = Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
-        landing.append(self._record(phase))
+        self._record(
+            Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
+        )
         # All is handed over before anything is waited for, so that no cancellation comes between.
+        landing, self._landing = self._landing, []
         for write in landing:
             await landed(write)
 
-    def _record(self, phase: Phase) -> asyncio.Future[None]:
+    def _record(self, phase: Phase) -> None:
         self._phases[phase.name] = phase
         self._tools.publish(RunEvent(self.spec.id, phase=phase))
-        return self._tools.archive.submit(self.store.phase, self.spec.id, self.attempt, phase)
+        self.later(self.store.phase, self.spec.id, self.attempt, phase)
+
+    def later(self, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Hand a write to the store; the end of the phase waits for it and raises its error."""
+        self._landing.append(self._tools.archive.submit(call, *args, **kwargs))
 
     async def finish(self, result: Result, grade: Grade | None) -> None:
         """The run is over: keep its result, then tell it, so that who hears of it can read it."""

@@ -41,6 +41,7 @@ from opsdrill.runner.phases.ready import ready
 from opsdrill.runner.phases.requires import requires
 from opsdrill.runner.phases.restore import restore
 from opsdrill.runner.phases.setup import setup
+from opsdrill.runner.phases.steps import on_each
 from opsdrill.runner.phases.validate import ask_hosts
 from opsdrill.runner.result import Stop, broken_off, graded, stopped
 from opsdrill.runner.tools import RunTools
@@ -113,13 +114,12 @@ async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
         async with journal.phase("ready") as notes:
             notes.skipped = None if scenario.ready else "the scenario has no ready checks"
             await ready(scenario, hosts, notes.answers)
-            for host in hosts.values():
-                await host.mark()
+            await on_each(hosts, lambda name: hosts[name].mark())
         async with journal.phase("execute"):
             record = await _execute(spec, tools, journal, adapter, hosts)
         async with journal.phase("validate"):
             for facts, changed in await changes(hosts, journal.warnings):
-                await journal.keep(store.save_host, spec.id, journal.attempt, facts, changed)
+                journal.later(store.save_host, spec.id, journal.attempt, facts, changed)
             answers = await _ask_hosts(spec, journal, hosts)
             version = spec.scenario_version
             return await asyncio.to_thread(
@@ -137,7 +137,7 @@ async def _provision(
     given_back.push_async_callback(fleet.release)
     given_back.push_async_callback(_restore_after, spec, driver, fleet.hosts, journal)
     for host in fleet.hosts.values():
-        await journal.keep(journal.store.save_host, spec.id, journal.attempt, host.facts)
+        journal.later(journal.store.save_host, spec.id, journal.attempt, host.facts)
     return fleet.hosts
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from opsdrill.errors import HostError
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import ChangedFile, HostFacts
+from opsdrill.runner.phases.steps import on_each
 
 
 async def changes(
@@ -17,10 +18,13 @@ async def changes(
     Args:
         warnings: gets a sentence for each host that could not be looked at.
     """
-    found = []
-    for name, host in hosts.items():
+
+    async def look(name: str) -> tuple[HostFacts, tuple[ChangedFile, ...] | None]:
+        facts = hosts[name].facts
         try:
-            found.append((host.facts, await host.changed()))
+            return facts, await hosts[name].changed()
         except HostError as error:
             warnings.append(f"the changed files of host {name} are not known: {error}")
-    return found
+            return facts, None
+
+    return await on_each(hosts, look)

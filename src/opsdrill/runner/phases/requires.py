@@ -12,7 +12,7 @@ from opsdrill.errors import HostError, RequirementMissing
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.scenario import Scenario
-from opsdrill.runner.phases.steps import ask, outcome, tail
+from opsdrill.runner.phases.steps import ask, on_each, outcome, tail
 
 SYSTEMD = "test -d /run/systemd/system"
 """True where systemd is the running init; see sd_booted(3)."""
@@ -28,8 +28,11 @@ async def requires(
         RequirementMissing: names the host and everything it lacks.
         HostError: a host could not be asked.
     """
-    for name in scenario.host_names:
-        lacking = await _lacking(scenario, hosts, name, answers)
+
+    async def look(name: str) -> tuple[str, list[str]]:
+        return name, await _lacking(scenario, hosts[name], name, answers)
+
+    for name, lacking in await on_each(scenario.host_names, look):
         if lacking:
             raise RequirementMissing(
                 f"host {name} lacks {', '.join(lacking)}, which the scenario requires;"
@@ -39,7 +42,7 @@ async def requires(
 
 
 async def _lacking(
-    scenario: Scenario, hosts: Mapping[str, Host], name: str, answers: list[HostAnswer]
+    scenario: Scenario, host: Host, name: str, answers: list[HostAnswer]
 ) -> list[str]:
     wanted = scenario.requires
     programs = dict.fromkeys((*wanted.commands, *wanted.by_host.get(name, ())))
@@ -47,16 +50,16 @@ async def _lacking(
     lacking = []
     if programs:
         command = Command(run=missing_programs(tuple(programs)), timeout=limit)
-        answer = await ask(hosts[name], command, answers, "the check of `requires`")
+        answer = await ask(host, command, answers, "the check of `requires`")
         if answer.exit_code != 0:
             raise HostError(name, f"the check of `requires` {outcome(answer)}{tail(answer)}")
         lacking += [line for line in answer.stdout.splitlines() if line in programs]
     if wanted.systemd:
         command = Command(run=SYSTEMD, timeout=limit)
-        answer = await ask(hosts[name], command, answers, "the check for systemd")
+        answer = await ask(host, command, answers, "the check for systemd")
         if answer.exit_code != 0:
             lacking.append("systemd")
-    if wanted.users and not await _has_users(hosts[name], limit, answers):
+    if wanted.users and not await _has_users(host, limit, answers):
         lacking.append("users other than root")
     return lacking
 

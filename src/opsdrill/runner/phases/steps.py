@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
 from opsdrill.errors import HostError, HostUnreachable
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import Command, HostAnswer
 
+T = TypeVar("T")
+
+HOSTS_AT_ONCE = 16
 TAIL_LINES = 3
 TAIL_CHARACTERS = 300
 
@@ -31,6 +38,29 @@ async def ask(host: Host, command: Command, answers: list[HostAnswer], what: str
     if answer.dropped:
         raise HostError(answer.on, f"lost the connection in {what}; what became of it is not known")
     return answer
+
+
+async def on_each(names: Iterable[str], call: Callable[[str], Awaitable[T]]) -> list[T]:
+    """Do something on several hosts at the same time, 16 at most.
+
+    Returns:
+        What `call` gave for each name, in the order of the names.
+
+    Raises:
+        Exception: the first that a `call` raised; the others are cancelled then.
+    """
+    slots = asyncio.Semaphore(HOSTS_AT_ONCE)
+
+    async def one(name: str) -> T:
+        async with slots:
+            return await call(name)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(name)) for name in names]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    return [task.result() for task in tasks]
 
 
 def outcome(answer: HostAnswer) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.rules import HostState
 from opsdrill.model.scenario import Scenario
-
-HOSTS_AT_ONCE = 16
+from opsdrill.runner.phases.steps import on_each
 
 
 async def ask_hosts(
@@ -28,20 +26,14 @@ async def ask_hosts(
         if isinstance(rule, HostState)
     ]
     given: dict[int, HostAnswer] = {}
-    slots = asyncio.Semaphore(HOSTS_AT_ONCE)
 
-    async def ask_one(name: str, asked: Sequence[tuple[int, str]]) -> None:
-        async with slots:
-            for index, text in asked:
+    async def ask_one(name: str) -> None:
+        for index, on, text in checks:
+            if on == name:
                 command = Command(run=text, timeout=scenario.limits.command_seconds)
                 given[index] = await hosts[name].run(command)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for name in dict.fromkeys(on for _, on, _ in checks):
-                asked = [(index, text) for index, on, text in checks if on == name]
-                group.create_task(ask_one(name, asked))
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from errors
+        await on_each(dict.fromkeys(on for _, on, _ in checks), ask_one)
     finally:
         answers.extend(given[index] for index in sorted(given))

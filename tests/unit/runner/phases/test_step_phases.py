@@ -25,8 +25,8 @@ from opsdrill.runner.phases.ready import holds, ready
 from opsdrill.runner.phases.requires import missing_programs, requires
 from opsdrill.runner.phases.restore import restore
 from opsdrill.runner.phases.setup import setup
-from opsdrill.runner.phases.steps import TAIL_CHARACTERS, outcome, tail
-from opsdrill.runner.phases.validate import HOSTS_AT_ONCE, ask_hosts
+from opsdrill.runner.phases.steps import HOSTS_AT_ONCE, TAIL_CHARACTERS, outcome, tail
+from opsdrill.runner.phases.validate import ask_hosts
 
 
 def scenario(**fields: object) -> Scenario:
