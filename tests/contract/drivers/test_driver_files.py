@@ -146,7 +146,7 @@ async def test_strange_names(host: Host) -> None:
 async def test_full_disk(host: Host) -> None:
     """A file for which there is no room is a HostError that says so."""
     await host.run(Command(run="head -c 900M /dev/zero > /srv/full"))
-    with pytest.raises(HostError, match="[Nn]o space"):
+    with pytest.raises(HostError, match=r"[Nn]o space"):
         await host.put("/srv/file", b"x" * 100_000)
 
 
