@@ -21,6 +21,7 @@ Location = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _DEEPEST = 24
+_SUGGESTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,11 @@ def refusals(
         data: what was validated; with it a location follows the data as it was written, short
             forms included.
     """
-    return [_refusal(item, model, data) for item in error.errors(include_url=False)]
+    found: list[Refusal] = []
+    for item in error.errors(include_url=False):
+        # Comparing keys takes time; past so many nobody reads what is suggested.
+        found.append(_refusal(item, model if len(found) < _SUGGESTED else None, data))
+    return found
 
 
 def from_validation(error: ValidationError) -> list[tuple[Location, Problem]]:

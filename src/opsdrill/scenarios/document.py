@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
@@ -12,6 +12,9 @@ from opsdrill.errors import InvalidInput, Problem
 
 DEPTH_LIMIT = 64
 """How deep lists and objects may be nested in a file that people write."""
+
+NODE_LIMIT = 50_000
+"""How many values a file that people write may hold; reading one takes some 20 microseconds."""
 
 SYNTAX = "OD001"
 """The code of everything that cannot be read at all."""
@@ -31,10 +34,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where every value, and every key of an object, starts."""
+    """Where every value, and every key of an object, starts.
+
+    `cut` are the texts without quotes that a comment follows on the same line.
+    """
 
     values: dict[Location, Place] = field(default_factory=dict)
     keys: dict[Location, Place] = field(default_factory=dict)
+    cut: set[Location] = field(default_factory=set)
 
 
 class Document:
@@ -67,6 +74,15 @@ class Document:
     def key_place(self, location: Location) -> Place | None:
         """Where the key of the value stands, else as `place`."""
         return self._places.keys.get(location) or self.place(location)
+
+    def cut_by_comment(self) -> Iterator[tuple[Location, str]]:
+        """The texts without quotes that end where a comment begins, with what is left of them."""
+        for location in sorted(self._places.cut, key=str):
+            value: object = self.data
+            for part in location:
+                value = value[part] if isinstance(value, (dict, list)) else None  # type: ignore[index]
+            if isinstance(value, str):
+                yield location, value
 
     def at(self, problem: Problem, place: Place | None) -> Problem:
         """The problem with its place in this file."""

@@ -15,6 +15,7 @@ from typing import NoReturn, cast
 
 from opsdrill.scenarios.document import (
     DEPTH_LIMIT,
+    NODE_LIMIT,
     Document,
     Location,
     Place,
@@ -55,7 +56,7 @@ def parse_json(text: str, file: str | None = None, *, written: bool = True) -> D
         InvalidInput: the text is not JSON; names line and column.
     """
     if written:
-        reader = _Reader(text, file, DEPTH_LIMIT, whole_pairs=True)
+        reader = _Reader(text, file, DEPTH_LIMIT, written=True)
         return Document(reader.read(), file, lambda: reader.places)
     try:
         data = _DECODER.decode(text)
@@ -112,11 +113,11 @@ _DECODER = json.JSONDecoder(
 
 
 class _Reader:
-    def __init__(self, text: str, file: str | None, depth: int, *, whole_pairs: bool = False):
+    def __init__(self, text: str, file: str | None, depth: int, *, written: bool = False):
         self._text = text
         self._file = file
         self._depth = depth
-        self._whole_pairs = whole_pairs
+        self._written = written
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         self.places = Places()
 
@@ -142,6 +143,8 @@ class _Reader:
 
     def _value(self, at: int, location: Location) -> tuple[object, int]:
         self.places.values[location] = self._place(at)
+        if self._written and len(self.places.values) > NODE_LIMIT:
+            self._stop(f"has more than {NODE_LIMIT} values", at)
         char = self._text[at : at + 1]
         if char and char in "{[":
             if len(location) >= self._depth:
@@ -174,7 +177,7 @@ class _Reader:
             text, end = cast("tuple[str, int]", scanstring(self._text, at + 1, True))
         except json.JSONDecodeError as error:
             self._stop(_STRING_FAULTS.get(error.msg.split(":")[0], error.msg), error.pos)
-        whole = joined_surrogates(text) if self._whole_pairs else text
+        whole = joined_surrogates(text) if self._written else text
         if whole is None:
             self._stop("holds one half of a surrogate pair, which is no character", at)
         return whole, end

@@ -26,6 +26,7 @@ from ruamel.yaml.reader import ReaderError
 
 from opsdrill.scenarios.document import (
     DEPTH_LIMIT,
+    NODE_LIMIT,
     Document,
     Location,
     Place,
@@ -35,13 +36,12 @@ from opsdrill.scenarios.document import (
     unreadable,
 )
 
-NODE_LIMIT = 50_000
-"""How many values a file may hold; reading one takes some 20 microseconds."""
-
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]*[1-9])?(?P<power>[eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "": None}
 _WIDE = re.compile(r"\\U([0-9a-fA-F]{8})")
+_DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 _LAST = 0x10FFFF
+_COMMENT = re.compile(r" +#")
 _INDENT_TAB = re.compile(r"\n[ \t]*\t")
 # The library takes these for line breaks, as YAML 1.1 did; in 1.2 they are characters like others.
 _NOT_BREAKS = "\x85\u2028\u2029"
@@ -70,8 +70,12 @@ class _Reader:
         start = next(self._events)
         if not isinstance(start, DocumentStartEvent):
             self._stop("is empty", Place(1, 1))
-        if start.tags or start.version not in (None, (1, 2)):
-            self._stop("has a `%` directive; leave it out, YAML 1.2 is meant", Place(1, 1))
+        directive = _DIRECTIVE.search(self._text, 0, start.start_mark.index)
+        if directive is not None:
+            self._stop(
+                "has a `%` directive; leave it out, YAML 1.2 is meant",
+                place_at(self._text, directive.start()),
+            )
         data = self._node(next(self._events), (), None)
         next(self._events)  # the end of the document
         after = next(self._events)
@@ -116,7 +120,7 @@ class _Reader:
         if isinstance(event, ScalarEvent):
             empty = event.style is None and event.value == ""
             self._places.values[at] = key if empty and key is not None else place
-            return self._scalar(event, place)
+            return self._scalar(event, place, at)
         self._places.values[at] = place
         return self._list(at) if isinstance(event, SequenceStartEvent) else self._object(at)
 
@@ -147,7 +151,7 @@ class _Reader:
             self._stop("`<<` merges objects in YAML, which is refused here; write the keys", place)
         if event.style is None and event.value == "":
             self._stop("a key is missing before the colon", place)
-        return self._words(event, place)
+        return self._words(event, place, ())
 
     def _refuse_extras(self, event: Any, place: Place) -> None:
         if isinstance(event, AliasEvent):
@@ -169,8 +173,8 @@ class _Reader:
                 place,
             )
 
-    def _scalar(self, event: Any, place: Place) -> object:
-        value = self._words(event, place)
+    def _scalar(self, event: Any, place: Place, at: Location) -> object:
+        value = self._words(event, place, at)
         if event.style is not None:
             return value
         if value in _WORDS:
@@ -186,9 +190,11 @@ class _Reader:
             self._stop("is a number too large to be kept; put a text in quotes", place)
         return float(value)
 
-    def _words(self, event: Any, place: Place) -> str:
+    def _words(self, event: Any, place: Place, at: Location) -> str:
         start, end = event.start_mark.index, event.end_mark.index
         self._spans.append((start, end))
+        if event.style is None and _COMMENT.match(self._text, end) and end > start:
+            self._places.cut.add(at)
         if event.style in (None, '"', "'"):
             tab = _INDENT_TAB.search(self._text, start, end)
             if tab is not None:

@@ -74,6 +74,15 @@ def test_depth_is_bounded(written: bool, limit: int) -> None:
     assert refusal("[" * deep + "]" * deep, written=written)[1:] == (1, limit + 1)
 
 
+def test_number_of_values_is_bounded() -> None:
+    """[S1.3] In what people write; a record may hold as many as its size allows."""
+    text = f"[{'1,' * 50_000}1]"
+    assert "more than 50000 values" in refusal(text, written=True)[0]
+    data = parse_json(text, written=False).data
+    assert isinstance(data, list)
+    assert len(data) == 50_001
+
+
 @BOTH
 def test_integers_of_many_digits_are_bounded(written: bool) -> None:
     """[S3.1] Python's own limit on digits is no traceback."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from opsdrill.errors import Problem, UsageError
-from opsdrill.scenarios.lint import CHECKS, lint_path
-from opsdrill.scenarios.lint.pipe import last_of_pipe
+from opsdrill.scenarios.lint import CHECKS, WRITTEN_CHECKS, lint_path
+from opsdrill.scenarios.lint.shell import last_of_pipe
 
 HEAD = "key: a\ntitle: t\nticket_title: t\nhosts: [web-01, web-02]\n"
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "scenario.md"
@@ -155,6 +155,28 @@ def test_what_a_pipe_is(run: str, last: str | None) -> None:
     assert last_of_pipe(run) == last
 
 
+def test_a_comment_that_cuts(tmp_path: Path) -> None:
+    """[S7.12] Where the rest of the text shows that no comment was meant."""
+    rest = """\
+setup:
+  - run: echo "a # b"
+  - run: systemctl stop nginx # the fault
+  - run: 'echo "a # b"'
+  - run: echo 'a b' "it's" # fine
+  - {run: "true", user: root} # "
+  - run: echo "a#b"
+  - run: |
+      echo "a # b"
+ready:
+  - {run: grep -q 'x # y' /z}
+"""
+    text = rest.replace("{run: grep -q 'x # y' /z}", "run: grep -q 'x # y' /z")
+    assert found(tmp_path, text) == [
+        ("OD015", "warning", "setup[0].run", 6, 10),
+        ("OD015", "warning", "ready[0].run", 15, 10),
+    ]
+
+
 def test_pgrep_needs_no_warning(tmp_path: Path) -> None:
     """A command's text never stands on a process's command line, so this cannot find itself."""
     rest = (
@@ -170,7 +192,7 @@ def test_lint_of_nothing_is_the_operators_mistake(tmp_path: Path) -> None:
 
 def test_codes_are_unique_and_documented() -> None:
     """Every code means one thing and stands in the reference."""
-    codes = [check.code for check in CHECKS]
+    codes = [check.code for check in (*CHECKS, *WRITTEN_CHECKS)]
     assert len(set(codes)) == len(codes)
     page = REFERENCE.read_text(encoding="utf-8")
     assert [code for code in codes if f"| {code} |" not in page] == []

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from opsdrill.errors import InvalidInput
-from opsdrill.scenarios.document import Document
-from opsdrill.scenarios.yaml import NODE_LIMIT, parse_yaml
+from opsdrill.scenarios.document import NODE_LIMIT, Document
+from opsdrill.scenarios.yaml import parse_yaml
 
 
 def refusal(text: str) -> tuple[str, int | None, int | None]:
@@ -117,6 +117,7 @@ def test_all_traps_of_the_language_in_one_file() -> None:
         ("&x a: b\n", 1, 1, "is an anchor"),
         ("%YAML 1.1\n---\na: b\n", 1, 1, "directive"),
         ("%TAG ! x\n---\na: b\n", 1, 1, "directive"),
+        ("# x\n%FOO\n---\na: b\n", 2, 1, "directive"),
         ("a: 1\n---\nb: 2\n", 2, 1, "second document"),
         ("? [a]\n: b\n", 1, 3, "a key must be a text"),
         ("{a: 1}: b\n", 1, 1, "a key must be a text"),

@@ -1,5 +1,5 @@
 """Lint: what is wrong with a scenario, and what is almost surely not meant."""
 
-from opsdrill.scenarios.lint.linter import CHECKS, lint, lint_path
+from opsdrill.scenarios.lint.linter import CHECKS, WRITTEN_CHECKS, lint, lint_path
 
-__all__ = ["CHECKS", "lint", "lint_path"]
+__all__ = ["CHECKS", "WRITTEN_CHECKS", "lint", "lint_path"]

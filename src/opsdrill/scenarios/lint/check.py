@@ -9,6 +9,7 @@ from typing import Protocol
 from opsdrill.errors import Severity
 from opsdrill.model.problem import Location
 from opsdrill.model.scenario import Scenario
+from opsdrill.scenarios.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class Finding:
     message: str
     suggestion: str | None = None
     severity: Severity = "warning"
+
+
+class WrittenCheck(Protocol):
+    """As `Check`, for what only the file shows and the scenario no longer knows."""
+
+    code: str
+
+    def __call__(self, document: Document) -> Iterator[Finding]: ...
 
 
 class Check(Protocol):

@@ -11,7 +11,8 @@ import os
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.model.problem import dotted
 from opsdrill.scenarios.lint.at_least import AtLeastTooSmall
-from opsdrill.scenarios.lint.check import Check, Finding
+from opsdrill.scenarios.lint.check import Check, Finding, WrittenCheck
+from opsdrill.scenarios.lint.comment import CutByComment
 from opsdrill.scenarios.lint.hard_failure import OnlyHardFailure
 from opsdrill.scenarios.lint.label import LabelTwice
 from opsdrill.scenarios.lint.pipe import PipeInCheck
@@ -27,12 +28,20 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
+WRITTEN_CHECKS: tuple[WrittenCheck, ...] = (CutByComment(),)
+
+
 def lint(loaded: LoadedScenario) -> list[Problem]:
     """What the checks find in a scenario that loads, in the order of the file."""
     found = [
         _problem(loaded, check.code, finding)
         for check in CHECKS
         for finding in check(loaded.scenario)
+    ]
+    found += [
+        _problem(loaded, check.code, finding)
+        for check in WRITTEN_CHECKS
+        for finding in check(loaded.document)
     ]
     return sorted(found, key=lambda p: (p.line or 0, p.column or 0, p.code or ""))
 

@@ -6,22 +6,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from opsdrill.model.problem import Location
 from opsdrill.model.rules import HostState
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.lint.check import Finding
+from opsdrill.scenarios.lint.shell import last_of_pipe
 
 _DECIDES = frozenset(
     {"grep", "egrep", "fgrep", "rg", "awk", "diff", "cmp", "test", "[", "jq", "python3", "perl"}
 )
-_WORD = re.compile(r"\s*(?:[A-Za-z_]\w*=\S*\s+|sudo\s+|!\s+)*(\S+)")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|(?:^|(?<=\s))#[^\n]*", re.DOTALL)
-_PIPE = re.compile(r"(?<![|>])\|&?(?!\|)")
-_SEES = re.compile(r"\bpipefail\b|\bPIPESTATUS\b|\bcase\b.*\bin\b|\[\[", re.DOTALL)
-_HERE = re.compile(r"(<<-?[ \t]*\w+[^\n]*)\n.*", re.DOTALL)
 
 
 class PipeInCheck:
@@ -40,23 +35,6 @@ class PipeInCheck:
                     "host has bash",
                     severity="note" if decides else "warning",
                 )
-
-
-def last_of_pipe(run: str) -> str | None:
-    """The command behind the last pipe of a shell text; None where no pipe decides.
-
-    Quotes, comments and here-documents are looked past; where the text watches the pipe itself
-    (`pipefail`, `PIPESTATUS`), or `|` may be something else (`case`, `[[`), nothing is said.
-    """
-    if _SEES.search(run):
-        return None
-    bare = _HERE.sub(r"\1", _QUOTED.sub(lambda found: "_" * len(found.group()), run))
-    pipes = list(_PIPE.finditer(bare))
-    if not pipes:
-        return None
-    end = pipes[-1].end()
-    word = _WORD.match(run[end:])
-    return word[1] if word else None
 
 
 def _checks(scenario: Scenario) -> Iterator[tuple[Location, str]]:
