@@ -91,8 +91,10 @@ class ExactSearcher:
             OpsDrillError: no process can be started, or the searcher was closed meanwhile.
         """
         work = _Work(_bytes(pattern.text), values, _batches(values, wanted), spans)
-        with self._lock:
-            while work.left:
+        while work.left:
+            with (
+                self._lock
+            ):  # let go between requests, so that a slow search keeps no other waiting
                 self._step(work)
         return sorted(work.exhausted)
 

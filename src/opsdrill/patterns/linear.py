@@ -9,11 +9,14 @@ import re2
 
 from opsdrill.patterns.merging import merge, table
 from opsdrill.patterns.sifted import BLOCK, Alphabet, Block, Group, Sifted
-from opsdrill.patterns.translation import NoTranslation, Translation
+from opsdrill.patterns.translation import NoTranslation, Translation, Tree, parse
 
 MOST_STEPS = 200_000_000
 """Instructions of a program times characters of a text: at worst about a second, as it cannot be
 ended from outside. What would take more goes to the search that can."""
+
+MEMORY = 2 * 1024**2
+"""Bytes that a program may take with all it remembers while it searches."""
 
 _KEPT = 4  # machines of a pattern for foreign alphabets
 
@@ -28,8 +31,8 @@ class Linear:
     """
 
     def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._plain = _Machine(pattern, Alphabet(), words=False)
+        self._tree = parse(pattern)
+        self._plain = _Machine(self._tree, Alphabet(), words=False)
         self._foreign: dict[tuple[str, bool], _Machine | None] = {}
 
     def search(self, sifted: Sifted, spans: _Spans) -> list[int]:
@@ -58,7 +61,7 @@ class Linear:
             if len(self._foreign) >= _KEPT:
                 self._foreign.clear()
             try:
-                self._foreign[key] = _Machine(self._pattern, group.alphabet, words=group.words)
+                self._foreign[key] = _Machine(self._tree, group.alphabet, words=group.words)
             except NoTranslation:
                 self._foreign[key] = None
         return self._foreign.get(key)
@@ -74,16 +77,16 @@ class _Machine:
         NoTranslation: as `Linear`.
     """
 
-    def __init__(self, pattern: str, alphabet: Alphabet, *, words: bool) -> None:
+    def __init__(self, tree: Tree, alphabet: Alphabet, *, words: bool) -> None:
         self._alphabet = alphabet
         self._table: bytes | None = None
-        translation = Translation(pattern, alphabet.codes)
+        translation = Translation(tree, alphabet.codes)
         if words and translation.edges:
             merged = merge(alphabet.codes, translation.sets)
             if merged is None:
                 raise NoTranslation
             self._table = table(alphabet.codes, merged)
-            translation = Translation(pattern, merged)
+            translation = Translation(tree, merged)
         self._translation = translation
         self._lines = _Program(translation.line)
         self._text = _Program(translation.text)
@@ -151,6 +154,7 @@ class _Program:
         options.encoding = re2.Options.Encoding.LATIN1
         options.never_capture = True
         options.log_errors = False
+        options.max_mem = MEMORY
         try:
             program = re2.compile(text.encode("ascii"), options)
         except re2.error:

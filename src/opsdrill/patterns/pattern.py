@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from opsdrill.errors import InvalidPattern
 from opsdrill.patterns.linear import Linear
@@ -53,13 +53,19 @@ def compile_pattern(text: str) -> Pattern:
     """The pattern that `text` writes down, in the dialect of Python 3.11.
 
     Raises:
-        InvalidPattern: it is empty, `re.compile` refuses it, or it uses syntax that came after
-            Python 3.11; with the position of the fault in code points from 0.
+        InvalidPattern: it is empty, `re.compile` refuses it, it uses syntax that came after
+            Python 3.11, or it would take long to compile; with the position of the fault in
+            code points from 0.
     """
     if not text:
         raise InvalidPattern("an empty pattern matches every value; write what to look for", None)
     if len(text) > LONGEST:
         raise InvalidPattern(f"a pattern may have at most {LONGEST} characters", LONGEST)
+    return _compiled(text)
+
+
+@lru_cache(maxsize=64)  # many runs are graded by the same few patterns
+def _compiled(text: str) -> Pattern:
     _compile(text)
     refuse_newer(text)
     return Pattern(text)

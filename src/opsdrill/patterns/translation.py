@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 MOST_REPEATS = 1000
 """The engine refuses to count further."""
@@ -40,6 +40,9 @@ _POSITIONS = {
     op.AT_BOUNDARY: r"\b",
     op.AT_NON_BOUNDARY: r"\B",
 }
+
+Tree: TypeAlias = Any
+"""A parse tree of `re`."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,25 @@ class NoTranslation(Exception):
     """The engine may differ from `re` on this pattern."""
 
 
+def parse(pattern: str) -> Tree:
+    """The parse tree of a pattern that compiles; may warn as `re.compile` does.
+
+    Raises:
+        NoTranslation: this Python's parser was not tried.
+    """
+    if not _TRIED:
+        raise NoTranslation
+    try:
+        return re_parser.parse(pattern, re.IGNORECASE)
+    except RecursionError:
+        raise NoTranslation from None
+
+
 class Translation:
     """One pattern in the linear engine's syntax.
 
     Args:
-        pattern: the text of a pattern that compiles.
+        tree: the parse tree of a pattern that compiles.
         codes: the alphabet: the byte that stands for each character.
 
     Attributes:
@@ -88,19 +105,16 @@ class Translation:
         NoTranslation: it may differ on any value.
     """
 
-    def __init__(self, pattern: str, codes: Mapping[str, int]) -> None:
-        if not _TRIED:
-            raise NoTranslation
+    def __init__(self, tree: Tree, codes: Mapping[str, int]) -> None:
+        self._codes = codes
+        self._characters = "".join(codes)
+        self.sets: set[str] = set()
+        self.edges = False
+        self.positions = False
+        self.last_break = False
+        self.emptiness = False
+        flags = int(tree.state.flags)
         try:
-            tree = re_parser.parse(pattern, re.IGNORECASE)
-            self._codes = codes
-            self._characters = "".join(codes)
-            self.sets: set[str] = set()
-            self.edges = False
-            self.positions = False
-            self.last_break = False
-            self.emptiness = False
-            flags = int(tree.state.flags)
             self.text = self._sequence(tree, flags, _TEXT)
             self.line = self._sequence(tree, flags, _LINE)
         except RecursionError:

@@ -9,7 +9,7 @@ import pytest
 from opsdrill.patterns import compile_pattern
 from opsdrill.patterns.linear import Linear
 from opsdrill.patterns.sifted import BLOCK, MOST_FOREIGN, Alphabet, Sifted
-from opsdrill.patterns.translation import NoTranslation, Translation
+from opsdrill.patterns.translation import NoTranslation, Translation, parse
 
 ALL_LETTERS = string.ascii_letters + string.digits + "_"
 
@@ -53,7 +53,7 @@ def test_a_program_too_large_is_left_to_python() -> None:
 
 def test_no_text_of_the_pattern_is_passed_on() -> None:
     """Whatever the text holds, sets of numbers come out, so nothing in it can mean more."""
-    translation = Translation(r"Q[:alpha]\\E{,3}(?P<name>\.|é){2,}?", Alphabet("é").codes)
+    translation = Translation(parse(r"Q[:alpha]\\E{,3}(?P<name>\.|é){2,}?"), Alphabet("é").codes)
     assert set(translation.text) <= set(r"\x0123456789abcdef[^]-(?:|){,}")
 
 
