@@ -27,6 +27,8 @@ def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | Non
         parallel = order.parallel or told.place.settings.parallel or 1
         with progress_for(told.out, specs) as progress:
             outcome = asyncio.run(_work(told, store, specs, parallel, progress))
+            if outcome.interrupted:
+                _be_deaf()  # all is given back; only the report is left
     status = report(told, outcome.results, format, fail_on)
     if not outcome.interrupted:
         return status
@@ -54,6 +56,11 @@ async def _work(
     return await runs.work(
         told.place, store, specs, parallel=parallel, watch=progress.tell, brake=brake
     )
+
+
+def _be_deaf() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def how_to_go_on(out: Output, order: Order, outcome: Outcome) -> None:
