@@ -87,6 +87,7 @@ class SandboxDriver:
             if self._link is not None and not self._link.alive:
                 await self._link.close()
                 self._link = None
+                remove_leftovers()
             if self._link is None:
                 self._link = await Link.start()
             return self._link

@@ -29,4 +29,6 @@ def _owner_lives(name: str) -> bool:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return False
-    return stat.rpartition(b")")[2].split()[19].decode() == start
+    fields = stat.rpartition(b")")[2].split()
+    # A dead process keeps its number until its parent takes notice.
+    return fields[0] not in (b"Z", b"X") and fields[19].decode() == start

@@ -65,13 +65,17 @@ def make(where: list[Place], name: str, processes: int, memory: int) -> Groups:
     """Make the groups of a host with its bounds; 0 leaves memory without one."""
     groups = Groups()
     wanted = {"pids": processes, "memory": memory}
-    for place in where:
-        folder = f"{place.folder}/{name}"
-        os.mkdir(folder)
-        groups.folders.append(folder)
-        for controller in place.controllers:
-            if wanted[controller]:
-                _limit(folder, controller, wanted[controller])
+    try:
+        for place in where:
+            folder = f"{place.folder}/{name}"
+            os.mkdir(folder)
+            groups.folders.append(folder)
+            for controller in place.controllers:
+                if wanted[controller]:
+                    _limit(folder, controller, wanted[controller])
+    except OSError:
+        groups.remove()
+        raise
     return groups
 
 
