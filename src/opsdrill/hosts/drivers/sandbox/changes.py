@@ -63,7 +63,7 @@ def _came(now: Entry) -> Change | None:
 
 
 def _differs(then: Entry | None, now: Entry | None) -> Change | None:
-    if then is None or (then.kind == "gone" and now is None):
+    if then is None or (then.kind == "gone" and (now is None or now.kind == "gone")):
         return None
     if now is None:
         return "removed"
