@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opsdrill.hosts.driver import DRIVERS, DriverContext
 from opsdrill.scenarios.template import write_template
 
 pytestmark = pytest.mark.sandbox
@@ -16,6 +17,17 @@ pytestmark = pytest.mark.sandbox
 PROGRAM = Path(sys.executable).parent / "opsdrill"
 
 
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> None:
+    """Skips where this machine cannot give hosts, saying what is missing."""
+    driver = DRIVERS.get("sandbox")(DriverContext(tmp_path / "state"))
+    blocked = [f for f in await driver.preflight() if f.blocks and not f.good]
+    await driver.close()
+    if blocked:
+        pytest.skip(f"no sandbox hosts here: {blocked[0].detail}; {blocked[0].remedy}")
+
+
+@pytest.mark.usefixtures("sandbox")
 def test_the_template_is_a_working_drill(tmp_path: Path) -> None:
     write_template(tmp_path / "drill")
     agents = ("script:agents/by-the-book.yaml", "reference", "noop")

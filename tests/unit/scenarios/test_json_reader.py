@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opsdrill.errors import InvalidInput
 from opsdrill.scenarios.json import parse_json
+
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""How long an example takes says nothing on a busy machine."""
 
 BOTH = pytest.mark.parametrize("written", [True, False], ids=["written", "recorded"])
 
@@ -111,6 +114,7 @@ values = st.recursive(
 )
 
 
+@UNTIMED
 @given(values, st.sampled_from([None, 2]))
 def test_both_readers_read_what_the_library_writes(value: object, indent: int | None) -> None:
     """The fast reader and the one with places agree with the standard library."""
@@ -120,6 +124,7 @@ def test_both_readers_read_what_the_library_writes(value: object, indent: int | 
         assert parse_json(text, written=False).data == expected
 
 
+@UNTIMED
 @given(st.text(alphabet=st.sampled_from('{}[]",:\\u0d81e-+. \n\ttrufalsn'), max_size=30))
 def test_both_readers_take_the_same_texts(text: str) -> None:
     """Whatever one refuses the other refuses, at the same place, and never otherwise."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opsdrill.errors import InvalidInput, UsageError
@@ -19,6 +19,9 @@ from opsdrill.scenarios.load import (
     load_scenario,
     parse_scenario,
 )
+
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""How long an example takes says nothing on a busy machine."""
 
 TEXT = """\
 key: web
@@ -306,6 +309,7 @@ anything = st.recursive(
 SHELL: dict[str, Any] = {"key": "a", "title": "t", "ticket_title": "t"}
 
 
+@UNTIMED
 @given(st.dictionaries(keys, anything, max_size=8), st.booleans())
 def test_any_data_is_a_scenario_or_refused(data: dict[str, object], with_basics: bool) -> None:
     """Never another exception, and every problem says something."""
@@ -375,6 +379,7 @@ scenarios = st.fixed_dictionaries(
 )
 
 
+@UNTIMED
 @given(scenarios)
 def test_dumped_and_parsed_again_it_is_the_same(data: dict[str, object]) -> None:
     """[S5.11] A scenario written in full is the same scenario, of the same version."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from opsdrill.errors import InvalidInput
 from opsdrill.scenarios.document import NODE_LIMIT, Document
 from opsdrill.scenarios.yaml import parse_yaml
+
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""How long an example takes says nothing on a busy machine."""
 
 
 def refusal(text: str) -> tuple[str, int | None, int | None]:
@@ -249,6 +252,7 @@ def test_crlf() -> None:
     assert refusal(f"{text}c: 1\n".replace("\n", "\r\n"))[1:] == (7, 1)
 
 
+@UNTIMED
 @given(
     st.text(
         alphabet=st.sampled_from("ab01 :-?[]{},#&*!|>'\"%@`\\\n\r\tuxé\x85\u2028<=.~"), max_size=40
@@ -303,6 +307,7 @@ def same(a: object, b: object) -> bool:
     return a == b and (type(a) is type(b) or {type(a), type(b)} == {int, float})
 
 
+@UNTIMED
 @given(json_values)
 def test_round_trip(value: object) -> None:
     """Data written in flow style with quoted texts reads back as it was."""
