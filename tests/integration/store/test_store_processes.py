@@ -23,7 +23,7 @@ from opsdrill.store.store import Owner, RunFilter
 
 SPAWN = multiprocessing.get_context("spawn")
 US = Owner(machine="m", boot="b", pid=1, started=1)
-PATIENCE = 120
+PATIENCE = 60
 LARGE = random.Random(0).randbytes(50_000).hex()
 """An event with this text lies in a file."""
 
@@ -79,6 +79,21 @@ def test_four_processes_on_a_new_data_folder(tmp_path: Path) -> None:
     store.close()
 
 
+def _open_many(home: Path, n: int) -> None:
+    for turn in range(10):
+        here = home / str(turn)
+        here.mkdir(exist_ok=True)
+        (here / f"ready-{n}").touch()
+        until = time.monotonic() + PATIENCE
+        while len(list(here.glob("ready-*"))) < 4 and time.monotonic() < until:
+            time.sleep(0.0005)  # all at the same moment, as far as that can be had
+        open_store(here / "home").close()
+
+
+def test_four_processes_make_the_same_new_store_at_once(tmp_path: Path) -> None:
+    in_processes(_open_many, tmp_path)
+
+
 def _same_events(home: Path, n: int) -> None:
     store = open_store(home)
     for seq in range(100):
@@ -118,7 +133,7 @@ def _come_and_go(home: Path, n: int) -> None:
     """Runs that share one large body, each read back before it is deleted."""
     store = open_store(home)
     event: tuple[int, JobEvent] = (0, Said(task="t", text=LARGE))
-    for turn in range(40):
+    for turn in range(25):
         id = f"run-{n}-{turn}"
         store.plan(spec(id))
         store.append_events(id, 0, [event])
