@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
+from opsdrill.model.lab import LabHost
 from opsdrill.model.scenario import HostSpec
 from opsdrill.registry import Registry
 
@@ -39,12 +40,14 @@ class DriverContext:
         options: the lab's options for this driver, such as `size`.
         folder: the folder that relative paths in `options` start from.
         notify: called with a run's id and a line about what it waits for.
+        hosts: the lab's machines that exist, by name.
     """
 
     state: Path
     options: Mapping[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
     notify: Callable[[str, str], None] | None = None
+    hosts: Mapping[str, LabHost] = field(default_factory=dict)
 
 
 class Host(Protocol):
