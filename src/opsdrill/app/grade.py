@@ -6,8 +6,10 @@ from pathlib import Path
 
 from opsdrill.app import scenarios
 from opsdrill.app.wiring import Place
+from opsdrill.errors import InvalidInput
 from opsdrill.grading.engine import grade
 from opsdrill.model.host import HostAnswer
+from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Result
 from opsdrill.patterns import BoundedSearcher
 from opsdrill.scenarios.load import load_answers, load_record
@@ -26,7 +28,7 @@ def grade_record(place: Place, scenario: str, record: Path, answers: Path | None
         InvalidInput: a file that breaks its format, with the path of every wrong value.
     """
     loaded = scenarios.one(place, scenario)
-    evidence = load_record(record)
+    evidence = _record(record)
     given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
     with BoundedSearcher() as searcher:
         graded = grade(loaded.scenario, evidence, given, searcher, scenario_version=loaded.version)
@@ -47,3 +49,11 @@ def grade_record(place: Place, scenario: str, record: Path, answers: Path | None
         after_agent=graded.after_agent,
         warnings=graded.warnings,
     )
+
+
+def _record(path: Path) -> JobRecord:
+    try:
+        return load_record(path)
+    except InvalidInput as error:
+        error.hint = "it must be a job record, opsdrill.job/1; other transcripts are not read yet"
+        raise

@@ -125,6 +125,7 @@ def _explained(error: Exception, out: Output) -> int:
         _usage(error, out)
         return INVALID
     if isinstance(error, OSError):
+        silence(sys.stdout)  # if that is what cannot be written, Python would say so once more
         where = f": {shown(str(error.filename))}" if error.filename else ""
         out.note(f"error: {error.strerror or error}{where}")
         return INVALID

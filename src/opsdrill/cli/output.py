@@ -96,8 +96,7 @@ class Output:
                 sys.stdout.write(content.decode("utf-8"))
                 sys.stdout.write("\n")
             else:
-                buffer.write(content)
-                buffer.write(b"\n")
+                buffer.write(content + b"\n" if content else b"")
                 buffer.flush()
         except BrokenPipeError:
             silence(sys.stdout)

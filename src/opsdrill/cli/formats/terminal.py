@@ -79,12 +79,23 @@ def _rule(out: Output, rule: RuleResult, *, brief: bool) -> None:
     if more > 0 and rule.match_count:
         out.line(f"            and {more} more")
     if rule.answer is not None:
-        answer(out, rule.answer)
+        answer(out, rule.answer, brief=brief)
 
 
-def answer(out: Output, given: HostAnswer) -> None:
-    """What was asked of a host and what it answered, with its output."""
-    out.line(f"            {shown(given.on)}$ {shown(given.run, limit=500)}")
+def answer(out: Output, given: HostAnswer, *, brief: bool = False) -> None:
+    """What was asked of a host and what it answered, with its output.
+
+    Args:
+        brief: of a command of several lines only the first.
+    """
+    first, *more = given.run.rstrip("\n").split("\n")
+    head = f"            {shown(given.on)}$ {shown(first, limit=500)}"
+    if brief and more:
+        out.line(f"{head} ... ({len(more)} more lines)")
+    else:
+        out.line(head)
+        for line in more:
+            out.line(f"              {shown(line, limit=500)}")
     for name, text, size in (
         ("stdout", given.stdout, given.stdout_bytes),
         ("stderr", given.stderr, given.stderr_bytes),

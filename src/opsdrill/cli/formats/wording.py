@@ -20,9 +20,14 @@ def share(fraction: Fraction | None) -> str:
     """`3/4 (75%)`; a dash where nothing was evaluated. Rounded here and nowhere before."""
     if fraction is None or not fraction.total:
         return "-"
-    # Floored, so that 100% is said of all and of nothing less.
-    text = f"{fraction.passed}/{fraction.total} ({fraction.passed * 100 // fraction.total}%)"
+    text = f"{fraction.passed}/{fraction.total} ({percent(fraction.passed, fraction.total)})"
     return f"{text}, {fraction.not_evaluated} not evaluated" if fraction.not_evaluated else text
+
+
+def percent(part: int, whole: int) -> str:
+    """`86%`, rounded; but 100% is said of all only, and 0% of none only."""
+    nearest = (200 * part + whole) // (2 * whole)
+    return f"{min(max(nearest, part > 0), 100 - (part < whole))}%"
 
 
 def tally(results: Sequence[Result]) -> str:
@@ -41,7 +46,7 @@ def pass_rate(results: Sequence[Result]) -> str | None:
     if not judged or len(results) == 1:
         return None
     passed = sum(result.verdict == "passed" for result in judged)
-    text = f"pass rate {passed} of {len(judged)} ({passed * 100 // len(judged)}%)"
+    text = f"pass rate {passed} of {len(judged)} ({percent(passed, len(judged))})"
     return f"{text}, without the {errors} in error" if errors else text
 
 
