@@ -128,7 +128,7 @@ def _be_the_host(
         step = "confine"
         confine.drop_privileges()
         kernel.keep_capabilities(())
-        confine.hide()
+        confine.hide("init")
         kernel.close_all_but((0, 1, 2, reply.fileno(), life))
         send(reply, Done())
         kernel.close_all_but((0, 1, 2, life))

@@ -76,18 +76,22 @@ def filter_program() -> bytes | None:
 _PROGRAM = filter_program()
 
 
+def _known_capabilities() -> range:
+    for number in range(64):
+        try:
+            kernel.prctl(kernel.PR_CAPBSET_READ, number)
+        except OSError:
+            return range(number)
+    return range(64)
+
+
+_DROPPED_CAPABILITIES = tuple(sorted(set(_known_capabilities()) - set(KEPT_CAPABILITIES)))
+
+
 def drop_privileges() -> None:
     """Cut the capabilities of this process and of whatever it becomes; for good."""
-    number = 0
-    while number < 64:
-        try:
-            if number not in KEPT_CAPABILITIES:
-                kernel.prctl(kernel.PR_CAPBSET_DROP, number)
-        except OSError as error:
-            if error.errno == errno.EINVAL:  # past the last one that this kernel knows
-                break
-            raise
-        number += 1
+    for number in _DROPPED_CAPABILITIES:
+        kernel.prctl(kernel.PR_CAPBSET_DROP, number)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -107,16 +111,16 @@ def limit(processes: int) -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 
 
-def hide() -> None:
-    """Let nobody inside look into this process, and give it a name that says nothing of ours.
+def hide(name: str) -> None:
+    """Let nobody look into this process and its forks, and give them a name that says nothing.
 
-    Without this, `/proc/PID/exe` would be a handle on this machine's interpreter, and
-    `pgrep -f python` on a host would find us.
+    Without this, `/proc/PID/exe` of a fork on its way into a host would be a handle on this
+    machine's interpreter, and `pgrep -f python` on a host would find us.
     """
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    kernel.set_name("init")
+    kernel.set_name(name)
     with open("/proc/self/stat", "rb") as stat:
         # arg_start and arg_end: fields 48 and 49 of proc(5), counted behind the name in brackets.
         fields = stat.read().rpartition(b")")[2].split()
     start, end = int(fields[45]), int(fields[46])
-    kernel.overwrite(start, b"init".ljust(end - start, b"\0")[: end - start])
+    kernel.overwrite(start, name.encode().ljust(end - start, b"\0")[: end - start])

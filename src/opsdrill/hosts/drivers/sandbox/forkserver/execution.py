@@ -36,6 +36,15 @@ from opsdrill.hosts.drivers.sandbox.messages import (
 
 _DRAIN_BYTES = 1 << 16
 _LAST_WORD_SECONDS = 10.0
+# What the interpreter and the fork server ignore or handle; a command starts with none of it.
+_CHANGED_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGCHLD,
+)
 _PF_EXITING = 0x4  # linux/sched.h; a flag in field 9 of proc(5)'s stat
 
 
@@ -70,7 +79,6 @@ def execute(
     end = time.monotonic() + request.timeout
     empty = os.open("/dev/null", os.O_RDONLY)
     procs = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in host.groups.folders]
-    confine.hide()
     started, tell = os.pipe()
     try:
         mark = enter(host.pidfd)
@@ -177,9 +185,8 @@ def _become_shell(
         _change_user(account)
         confine.refuse_system_calls()
         kernel.close_all_but((0, 1, 2, TEXT_FD, tell))
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP) and number not in _RESERVED:
-                signal.signal(number, signal.SIG_DFL)
+        for number in _CHANGED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         _start_shell(account, tell)
     except accounts.NoAccount as error:
@@ -188,9 +195,6 @@ def _become_shell(
         os.write(tell, f"{kind} {error}".encode())
     finally:
         os._exit(126)
-
-
-_RESERVED = (32, 33)  # the C library's own
 
 
 def _change_user(account: accounts.Account) -> None:

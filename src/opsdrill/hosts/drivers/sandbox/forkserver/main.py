@@ -247,7 +247,6 @@ def _work(
         if isinstance(message, Snapshot):
             files.snapshot(host.files, fds[1])
         else:
-            confine.hide()
             entering.enter(host.pidfd)
             os.umask(0o022)
             if isinstance(message, PutFile):
@@ -339,6 +338,7 @@ def main(fd: str, ids: str) -> None:
     # a child undo this.
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    confine.hide("hosts")
     gc.collect()
     gc.freeze()
     server.serve()

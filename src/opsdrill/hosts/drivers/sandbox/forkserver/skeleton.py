@@ -227,7 +227,7 @@ def _linker() -> Iterator[Entry]:
         path = f"/etc/alternatives/{name}"
         target = os.readlink(path) if os.path.islink(path) else ""
         # Manual pages have links too, hundreds of them; nobody misses those.
-        if target.startswith("/usr/") and not target.startswith("/usr/share/man/"):
+        if target.startswith("/usr/") and "/man/" not in target:
             yield Link(path[1:], target)
 
 
