@@ -52,9 +52,21 @@ def insert_run(connection: Connection, values: dict[str, object]) -> int | None:
     return number
 
 
-def run_of(connection: Connection, id: str) -> Row[*tuple[Any, ...]] | None:
-    """The whole row of a run; no other transaction that writes can change it meanwhile."""
-    return connection.execute(select(RUNS).where(RUNS.c.id == id).with_for_update()).first()
+def run_of(connection: Connection, id: str) -> Row[*tuple[Any, ...]]:
+    """The whole row of a run. Raises KeyError."""
+    row = connection.execute(select(RUNS).where(RUNS.c.id == id)).first()
+    if row is None:
+        raise KeyError(id)
+    return row
+
+
+def run_to_change(connection: Connection, id: str) -> Row[*tuple[Any, ...]]:
+    """As `run_of`; until the transaction ends nobody else can change it. Raises KeyError."""
+    # SQLite knows no such lock and needs none: its transactions that write come one by one.
+    row = connection.execute(select(RUNS).where(RUNS.c.id == id).with_for_update()).first()
+    if row is None:
+        raise KeyError(id)
+    return row
 
 
 def run_number(connection: Connection, id: str) -> tuple[int, int]:

@@ -73,7 +73,7 @@ class SqlStore(SqlEvidence):
 
     def begin(self, run: str, owner: Owner) -> int:
         with self._database.write() as connection:
-            row = _existing(connection, run)
+            row = queries.run_to_change(connection, run)
             course.check_begin(run, row.state)
             attempt = int(row.attempt) + 1
             values: dict[str, object] = {
@@ -93,7 +93,7 @@ class SqlStore(SqlEvidence):
 
     def finish(self, run: str, result: Result, grade: Grade | None) -> None:
         with self._database.write() as connection:
-            row = _existing(connection, run)
+            row = queries.run_to_change(connection, run)
             if row.state not in course.OVER:
                 self._end(connection, row, result, self._now())
                 if grade is not None:
@@ -101,7 +101,7 @@ class SqlStore(SqlEvidence):
 
     def interrupt(self, run: str, reason: str) -> None:
         with self._database.write() as connection:
-            row = _existing(connection, run)
+            row = queries.run_to_change(connection, run)
             if row.state in course.OVER:
                 return
             now = self._now()
@@ -116,7 +116,7 @@ class SqlStore(SqlEvidence):
 
     def get(self, run: str) -> StoredRun:
         with self._database.read() as connection:
-            row = _existing(connection, run)
+            row = queries.run_of(connection, run)
             return StoredRun(
                 spec=self._spec(connection, row),
                 state=row.state,
@@ -147,7 +147,7 @@ class SqlStore(SqlEvidence):
     def delete(self, run: str) -> None:
         put_before = microseconds(self._clock() - PUT_AHEAD)
         with self._database.write() as connection:
-            row = _existing(connection, run)
+            row = queries.run_to_change(connection, run)
             course.check_delete(run, row.state)
             used = queries.used_files(connection, row.number)
             queries.delete_run(connection, row.number)
@@ -165,7 +165,7 @@ class SqlStore(SqlEvidence):
 
     def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
         with self._database.write() as connection:
-            row = _existing(connection, run)
+            row = queries.run_to_change(connection, run)
             if row.state == "done":
                 queries.set_run(connection, row.number, rows.judged(grade))
             return self._put_grade(connection, row.number, grade, cause, by)
@@ -238,10 +238,3 @@ class SqlStore(SqlEvidence):
             created_at=moment(row.created_at),
             by=row.by,
         )
-
-
-def _existing(connection: Connection, run: str) -> Row[*tuple[Any, ...]]:
-    row = queries.run_of(connection, run)
-    if row is None:
-        raise KeyError(run)
-    return row

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from opsdrill.errors import StoreError, StoreTooNew
 from opsdrill.store import schema
@@ -157,6 +160,21 @@ def test_another_programs_database_is_left_alone(database: Database, path: Path)
     assert [name for _, name, _ in made_of(path)] == ["bookmarks"]
 
 
+def test_a_new_store_waits_for_others_that_open_it(path: Path) -> None:
+    """SQLite does not wait by itself when it switches to a write-ahead log."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE x (y)")
+    other.execute("DROP TABLE x")
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.3, other.execute, ("ROLLBACK",))
+    release.start()
+    try:
+        assert schema.upgrade(database_url(path)) == schema.VERSIONS[-1]
+    finally:
+        release.join()
+        other.close()
+
+
 def test_upgrade_makes_a_store_and_tells_its_version(path: Path) -> None:
     assert schema.upgrade(database_url(path)) == schema.VERSIONS[-1]
     assert schema.upgrade(database_url(path)) == schema.VERSIONS[-1]
@@ -176,3 +194,16 @@ def test_sqlite_is_set_up_for_several_processes(database: Database) -> None:
         "busy_timeout": 30000,
         "foreign_keys": 1,
     }
+
+
+def test_the_tables_are_words_that_postgresql_knows_too() -> None:
+    """Nothing of SQLite's own but in variants: every table and index compiles for PostgreSQL."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    words = [str(CreateTable(table).compile(dialect=dialect)) for table in METADATA.sorted_tables]
+    for table in METADATA.sorted_tables:
+        words += [str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes]
+    text = "\n".join(words)
+    assert "number BIGSERIAL" in text
+    assert 'id TEXT COLLATE "C"' in text
+    assert "ROWID" not in text.upper()
+    assert "AUTOINCREMENT" not in text.upper()
