@@ -157,7 +157,7 @@ class AgentUnavailable(OpsDrillError):
 class StoreError(OpsDrillError):
     """The store cannot be read or written: disk full, read-only, locked, damaged, not ours."""
 
-    fault = "infrastructure"
+    fault: ClassVar[Fault] = "infrastructure"
 
 
 class StoreTooNew(StoreError):
