@@ -32,6 +32,7 @@ from opsdrill.model.run import RunSpec
 from opsdrill.runner.archive import landed
 from opsdrill.runner.batches import EventBatches
 from opsdrill.runner.engine import RunEvent
+from opsdrill.runner.giving_back import give_back
 from opsdrill.runner.journal import Journal
 from opsdrill.runner.phases.changes import changes
 from opsdrill.runner.phases.execute import Attendance, assignment, execute, ticket
@@ -134,23 +135,10 @@ async def _provision(
     if not spec.scenario.hosts:
         return {}
     fleet = await driver.provision(spec.id, spec.scenario.hosts)
-    given_back.push_async_callback(fleet.release)
-    given_back.push_async_callback(_restore_after, spec, driver, fleet.hosts, journal)
+    given_back.push_async_callback(give_back, driver, fleet, journal)
     for host in fleet.hosts.values():
         journal.later(journal.store.save_host, spec.id, journal.attempt, host.facts)
     return fleet.hosts
-
-
-async def _restore_after(
-    spec: RunSpec, driver: Driver, hosts: Mapping[str, Host], journal: Journal
-) -> None:
-    async with journal.phase("restore") as notes:
-        if driver.throw_away:
-            notes.skipped = "the hosts are thrown away"
-        elif not spec.scenario.restore:
-            notes.skipped = "the scenario has no restore steps"
-        else:
-            journal.warnings += await restore(spec.scenario, hosts, notes.answers)
 
 
 async def _execute(

@@ -242,6 +242,7 @@ async def test_cancelled_in_any_phase_gives_hosts_back(world: MakeWorld, phase: 
     assert phase in result.reason
     stopped = {known.name: known.status for known in stored.phases}
     assert stopped[phase] == "interrupted"
+    assert stopped.get("restore") == (None if phase == "preflight" else "done")
     assert stopped == {known.name: known.status for known in result.phases}
     assert w.driver.fleets == {}
     assert w.store.grades("r1") == []
@@ -266,6 +267,30 @@ async def test_cancelled_in_restore_gives_hosts_back(world: MakeWorld) -> None:
     stored = w.store.get("r1")
     assert (stored.state, stored.phases[-1].name) == ("cancelled", "restore")
     assert stored.phases[-1].status == "interrupted"
+    assert w.driver.fleets == {}
+
+
+async def test_cancelling_twice_does_not_break_off_the_giving_back(world: MakeWorld) -> None:
+    """Cancelled again, and closed, while its hosts are restored: they are restored to the end."""
+    w = world(slow={"break": SLOW})
+    clear_slowly = FakeScript(
+        answers=(
+            FakeAnswer(run="clear", exit_code=0, times=1),
+            FakeAnswer(run="clear", exit_code=0, delay=0.3),
+            FakeAnswer(run="break", exit_code=0, delay=SLOW),
+        ),
+        otherwise=Scripted(exit_code=0),
+    )
+    w.driver.script_of["r1"] = clear_slowly
+    await w.engine.submit([w.spec("r1")])
+    await w.until("r1", "setup")
+    first = asyncio.create_task(w.engine.cancel("r1"))
+    await w.until("r1", "restore")
+    async with asyncio.timeout(10):
+        await asyncio.gather(first, w.engine.cancel("r1"), w.engine.close())
+    stored = w.store.get("r1")
+    assert stored.state == "cancelled"
+    assert (stored.phases[-1].name, stored.phases[-1].status) == ("restore", "done")
     assert w.driver.fleets == {}
 
 
@@ -494,5 +519,6 @@ async def test_close_at_once_does_not_wait_for_hosts(world: MakeWorld) -> None:
         await w.engine.close(at_once=True)
         await closing
     stored = w.store.get("r1")
+    assert await w.engine.list() == []
     assert stored.state in ("running", "cancelled")
     assert stored.result is None or stored.result.verdict is None

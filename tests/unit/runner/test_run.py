@@ -609,6 +609,7 @@ async def test_evidence_that_cannot_be_kept_stops_the_agent(
     archive.close()
     assert "the disk is full" in error_of(result, "infrastructure")
     assert stopped == ["yes"]
+    assert not [e for e in drill.heard if e.job and e.job.event == "job_ended"], "nobody ended it"
 
 
 class DeadStore(MemoryStore):
