@@ -9,8 +9,8 @@ the sandbox's fork server imports this.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 TEXT_FD = 3
 """Where the launcher reads the command's text from."""
@@ -20,9 +20,11 @@ SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Read to the end of file, close it, evaluate. The variable is the one that holds the text in a
 # plain `bash -c` as well, so nothing is there that would not be.
 _BASH = 'IFS= read -rd "" BASH_EXECUTION_STRING <&3; exec 3<&-; eval -- "$BASH_EXECUTION_STRING"'
-# `read -d` is not in POSIX: line by line, keeping a last line without a line break.
+# `read -d` is not in POSIX: line by line, keeping a last line without a line break. A fresh shell's
+# IFS is space, tab and line break: so this stays one line, which another shell can read.
 _SH = (
-    't=; while IFS= read -r l || [ "$l" ]; do t="$t$l\n"; done <&3; exec 3<&-; eval "unset t l; $t"'
+    't= n=${IFS#??}; while IFS= read -r l || [ "$l" ]; do t="$t$l$n"; done <&3; exec 3<&-;'
+    ' eval "unset t l n; $t"'
 )
 
 
@@ -72,18 +74,173 @@ def quote(word: str) -> str:
     return shlex.quote(word)
 
 
-def launcher(variables: Mapping[str, str]) -> str:
-    """One line for a shell reached over a connection whose standard input carries the text.
+BOOT = 'IFS= read -r l&&eval "$l"'
+"""All that stands on a command line of a shell behind a connection: the first line of its standard
+input says what it does. The functions below make that line; what follows it on standard input is
+the command's text or a file's content.
 
-    Starts the right shell of the far side with exactly `variables` as its environment, the
-    command's text on `TEXT_FD` and an empty standard input. 127 with a line on standard error if
-    there is no shell.
+Such a line writes the nonce on both output streams, does its work, and writes the nonce again,
+on standard error with the exit status and the shell's name: `NONCE STATUS SHELL`. So the status
+comes out of band, whatever the connection makes of its own; what a login script printed is told
+apart; and the command is over when its shell ended, even if others hold its output open.
+"""
+NO_SHELL = "none"
+"""The shell's name when none could be started: nobody read the command's text."""
+MISSING, NOT_REGULAR = 44, 45
+"""Exit statuses of `get_line`: there is no such file; it is no regular file."""
+
+Become = Literal["stay", "setpriv", "su"]
+"""How the far side's login becomes a command's user; `su` where there is no `setpriv`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user of a host, and how the login there becomes that user."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+    become: Become = "stay"
+
+
+def in_a_line(word: str) -> str:
+    """One word for a POSIX shell, without a line break; needs `$n` to be one."""
+    return '"$n"'.join(quote(part) for part in word.split("\n"))
+
+
+def run_line(nonce: str, mark: int, account: Account) -> str:
+    """The line that runs a command; the command's text comes after it.
+
+    Args:
+        nonce: letters and digits that no output has.
+        mark: a number that the command and everything it starts carries; see `kill_line`. It must
+            be smaller than those of the commands before it.
+        account: who runs it.
     """
-    assignments = " ".join(quote(f"{name}={value}") for name, value in variables.items())
-    tries = " ".join(
-        f"[ -x {path} ] && exec env -i {assignments} {path} {' '.join(map(quote, rest))};"
-        for shell in SHELLS
-        for path in shell.paths
-        for rest in (shell.arguments[1:],)
+    start = _start(mark, account)
+    if account.become == "su":
+        su = f"exec su -s /bin/sh -c {quote(BOOT)} {quote(account.name)} <&3 3<&-"
+        inside = f"exec 3<&0 </dev/null;n=${{IFS#??}};{_FIND};{start}\n"
+        return _framed(nonce, f"{_SPEAK};{su}") + inside
+    return _framed(nonce, f"{_SPEAK};{start}")
+
+
+def kill_line(nonce: str, mark: int) -> str:
+    """The line that kills all that carries a mark; its status is how many were left, up to 255.
+
+    The mark is the bound on file locks (RLIMIT_LOCKS), which Linux keeps for every process, hands
+    down to its children and does not use; proc(5) shows it. All are stopped before any is
+    killed, so that none can start another. What waits for its parent to take note of its end is
+    dead.
+    """
+    with_grep = f'grep -ls "^Max file locks .* {mark} " /proc/[0-9]*/limits'
+    without = (
+        "for d in /proc/[0-9]*/limits;do while read -r a b c s h u;do "
+        f'[ "$a $b $c $h" = "Max file locks {mark}" ]&&echo $d;done<$d;done'
     )
-    return f"exec 3<&0 </dev/null; {tries} echo 'no shell can be started' >&2; exit 127"
+    find = (
+        f"g(){{ if command -v grep >/dev/null;then {with_grep};else {without};fi; }};"
+        "f(){ p=;for q in $(g);do q=${q#/proc/};q=${q%/*};IFS= read -r x </proc/$q/stat||continue;"
+        'case ${x##*)} in " "[ZX]*);;*)p="$p $q";;esac;done;[ "$p" ]; };'
+    )
+    stop = 'o=;i=0;while f&&[ "$p" != "$o" ]&&[ $i -lt 50 ];do o=$p;kill -STOP $p;i=$((i+1));done;'
+    kill = "i=0;while f&&[ $i -lt 200 ];do kill -KILL $p;i=$((i+1));sleep 0.02||sleep 1;done;"
+    count = "set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
+    return _framed(nonce, find + stop + kill + count)
+
+
+def put_line(nonce: str, path: str, size: int, mode: int | None, owner: str | None) -> str:
+    """The line that writes a file of `size` bytes, which come after it; whole or not at all.
+
+    `mode` and `owner` None: an existing file keeps its own, a new one gets 0644 and the login's.
+    """
+    exists = [
+        '[ -f "$f" ]||{ echo "it is no regular file">&2;exit 1; }',
+        "" if mode is not None else 'm=$(stat -c %a -- "$f")||exit 1',
+        "" if owner is not None else 'o=$(stat -c %u:%g -- "$f")||exit 1',
+    ]
+    owned = "" if owner is None else in_a_line(owner if ":" in owner else f"{owner}:")
+    steps = (
+        _in_english(path),
+        '[ -d "$f" ]&&{ echo "it is a folder">&2;exit 1; }',
+        'if [ -L "$f" ];then f=$(readlink -f -- "$f"&&echo x)||'
+        '{ echo "the link leads nowhere">&2;exit 1; };f=${f%"$n"x};fi',
+        f"m={0o644 if mode is None else mode:o};o={owned}",
+        f'if [ -e "$f" ];then {";".join(filter(None, exists))};fi',
+        'd=${f%/*};umask 022;mkdir -p -- "$d/"||exit 1',
+        f"umask 077;t=$d/.{nonce};trap 'rm -f -- \"$t\"' EXIT",
+        'cat <&3 >"$t"||exit 1',
+        f'[ $(($(wc -c <"$t"))) -eq {size} ]||{{ echo "its content was cut off">&2;exit 1; }}',
+        '[ -z "$o" ]||chown -- "$o" "$t"||exit 1',
+        'chmod "$m" "$t"&&mv -f -- "$t" "$f"',
+    )
+    return _framed(nonce, ";".join(steps))
+
+
+def get_line(nonce: str, path: str, limit: int) -> str:
+    """The line that writes the first `limit` bytes of a file on standard output."""
+    steps = (
+        _in_english(path),
+        f'[ -e "$f" ]||exit {MISSING}',
+        f'[ -f "$f" ]||exit {NOT_REGULAR}',
+        f'exec head -c {limit} -- "$f"',
+    )
+    return _framed(nonce, ";".join(steps))
+
+
+def ask_line(nonce: str, text: str) -> str:
+    """The line that has the far side's own shell run `text`, which has no line break."""
+    return _framed(nonce, f"{_SPEAK};{text}")
+
+
+def account_text(user: str) -> str:
+    """Text for `ask_line` that prints a user's line of passwd(5), and how to become one."""
+    return (
+        f"u={quote(user)};"
+        'getent passwd "$u" 2>/dev/null||while IFS= read -r l;do case $l in "$u":*)echo "$l";esac;'
+        "done</etc/passwd;"
+        "setpriv --reuid 0 --regid 0 --clear-groups true 2>/dev/null&&echo setpriv;"
+        "command -v su >/dev/null&&echo su;:"
+    )
+
+
+def _framed(nonce: str, body: str) -> str:
+    # A shell says on its own standard error how its children ended; that is nothing of theirs.
+    return (
+        "exec 3<&0 4>&2 </dev/null 2>/dev/null;n=${IFS#??};s=-;"
+        f"{_FIND};echo {nonce};echo {nonce} >&4;({body});r=$?;"
+        f'if IFS= read -r l<&3||[ "$l" ];then s={NO_SHELL};fi;echo {nonce};'
+        f"echo {nonce} $r $s >&4\n"
+    )
+
+
+_FIND = (
+    f"for p in {' '.join(path for shell in SHELLS for path in shell.paths)};do "
+    "[ -x $p ]&&break;done;s=${p##*/}"
+)
+
+
+_SPEAK = "exec 2>&4 4>&-"
+
+
+def _start(mark: int, account: Account) -> str:
+    become = ""
+    if account.become == "setpriv":
+        become = f"setpriv --reuid {account.uid} --regid {account.gid} --init-groups "
+    variables = environment(account.name, account.home, "")
+    words = " ".join(
+        in_a_line(f"{name}={value}") for name, value in variables.items() if name != "SHELL"
+    )
+    bash, sh = (" ".join(map(quote, shell.arguments[1:])) for shell in SHELLS)
+    return (
+        f"umask 022;cd {in_a_line(account.home)} 2>/dev/null||cd /;"
+        f"ulimit -x {mark} 2>/dev/null||ulimit -w {mark} 2>/dev/null;"
+        f'set -- {become}env -i {words} "SHELL=$p" $p;'
+        f'case $p in *bash)exec "$@" {bash} bash;;esac;exec "$@" {sh} sh'
+    )
+
+
+def _in_english(path: str) -> str:
+    """What a line about a file starts with: the path in `$f`, messages in English."""
+    return f"{_SPEAK};LC_ALL=C;export LC_ALL;f={in_a_line(path)}"

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opsdrill.hosts.command import SHELLS, TEXT_FD, environment, launcher, quote
+from opsdrill.hosts.command import (
+    BOOT,
+    NO_SHELL,
+    SHELLS,
+    TEXT_FD,
+    Account,
+    account_text,
+    ask_line,
+    environment,
+    get_line,
+    kill_line,
+    put_line,
+    quote,
+    run_line,
+)
+from opsdrill.hosts.framed import End, FramedOutput
 
 ENVIRONMENT = environment("root", "/", "/bin/sh")
 
@@ -113,18 +130,157 @@ def test_environment_is_exact() -> None:
     }
 
 
-def over_connection(text: str) -> subprocess.CompletedProcess[bytes]:
-    line = launcher({**ENVIRONMENT, "ODD": "a 'b' $c\n"})
-    return subprocess.run(
-        ["/bin/sh", "-c", line], input=text.encode(), capture_output=True, check=False, timeout=60
+NONCE = "f00dn0nce"
+ROOT = Account("root", 0, 0, "/")
+MARK = 1 << 61
+
+
+def over_connection(
+    line: str, content: bytes = b"", shell: str = "/bin/sh"
+) -> tuple[FramedOutput, FramedOutput]:
+    """Both streams of a shell that reads `line` and what comes after it on standard input."""
+    done = subprocess.run(
+        [*shell.split(), "-c", BOOT],
+        input=line.encode() + content,
+        capture_output=True,
+        check=True,
+        timeout=60,
     )
+    out, err = FramedOutput(NONCE), FramedOutput(NONCE)
+    for stream, data in ((out, done.stdout), (err, done.stderr)):
+        stream.feed(data)
+        assert stream.ended, data
+    return out, err
 
 
-def test_launcher_over_a_connection() -> None:
-    """With the text on standard input, the far side's shell gets it, and an empty input."""
-    done = over_connection('cat; env | grep -c .; printf %s "$ODD"; exit 7')
-    assert done.returncode == 7
-    assert done.stdout.decode().endswith("a 'b' $c\n")
+FAR_SHELLS = pytest.mark.parametrize("far", ["/bin/sh", "bash", "busybox sh"])
+
+
+def skip_without(shell: str) -> None:
+    program = shell.split()[0]
+    if shutil.which(program) is None:
+        pytest.skip(f"needs the program {program} (Debian package busybox-static)")
+
+
+@FAR_SHELLS
+@pytest.mark.parametrize(
+    ("text", "status", "out"),
+    [
+        ("cat; echo $0; exit 7", 7, "bash\n"),
+        ("kill -9 $$", 137, ""),
+        ("exit 255", 255, ""),
+        ("ls /proc/self/fd | wc -l", 0, "4\n"),
+        ("printf %s a; printf %s b >&2", 0, "a"),
+        ("", 0, ""),
+    ],
+)
+def test_status_comes_out_of_band(far: str, text: str, status: int, out: str) -> None:
+    """The status of the command's shell stands after the nonce, whatever shell is behind."""
+    skip_without(far)
+    stdout, stderr = over_connection(run_line(NONCE, MARK, ROOT), text.encode(), far)
+    assert stderr.end == End(status, "bash")
+    assert stdout.text == out
+
+
+@FAR_SHELLS
+def test_environment_over_a_connection(far: str) -> None:
+    """Nothing of the connection's shell is in the command's environment."""
+    skip_without(far)
+    account = Account("root", 0, 0, "/a 'b'\n$c")
+    out, _ = over_connection(run_line(NONCE, MARK, account), b'env -0; printf "$HOME"', far)
+    found = dict(entry.split("=", 1) for entry in out.text.split("\0")[:-1])
+    for own in ("PWD", "SHLVL", "_"):
+        found.pop(own, None)
+    assert found.pop("SHELL").endswith("/bash")
+    expected = environment("root", "/a 'b'\n$c", "")
+    expected.pop("SHELL")
+    assert found == expected
+
+
+@FAR_SHELLS
+def test_unread_text_is_no_shell(far: str) -> None:
+    """Where nobody read the command's text no shell ran, whatever status stands there."""
+    skip_without(far)
+    line = run_line(NONCE, MARK, ROOT).replace("env -i", "/nowhere/env -i")
+    _, stderr = over_connection(line, b"exit 0", far)
+    assert stderr.end is not None
+    assert stderr.end.shell == NO_SHELL
+
+
+def sleeping() -> int:
+    found = subprocess.run(["pgrep", "-fc", "sleep 9731"], capture_output=True, check=False)
+    return int(found.stdout)
+
+
+@FAR_SHELLS
+def test_marked_processes_are_killed(far: str) -> None:
+    """What carries the mark is killed, `setsid` and double forks included; nothing else is."""
+    skip_without(far)
+    text = "(setsid sh -c '(sleep 9731 &) ; exit' &) ; sleep 9731 & trap '' TERM; sleep 9731"
+    with subprocess.Popen(
+        [*far.split(), "-c", BOOT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as shell:
+        assert shell.stdin is not None
+        shell.stdin.write(run_line(NONCE, MARK, ROOT).encode() + text.encode())
+        shell.stdin.close()
+        while sleeping() != 3:
+            assert shell.poll() is None
+        _, other = over_connection(kill_line(NONCE, MARK + 1), b"", far)
+        assert other.end is not None
+        assert shell.poll() is None
+        _, killed = over_connection(kill_line(NONCE, MARK), b"", far)
+        assert killed.end is not None
+        assert killed.end.status == 0
+        shell.wait(timeout=30)
+    assert sleeping() == 0
+
+
+@FAR_SHELLS
+def test_mark_can_always_be_lowered(far: str) -> None:
+    """A command inside another one, as after a restart of the SSH server, has its own mark."""
+    skip_without(far)
+    inner = run_line("inner", MARK - 1, ROOT)
+    body = f"printf %s {quote(inner + 'grep locks /proc/self/limits')} | sh -c {quote(BOOT)}"
+    out, _ = over_connection(run_line(NONCE, MARK, ROOT), body.encode(), far)
+    assert str(MARK - 1) in out.text
+
+
+@FAR_SHELLS
+@pytest.mark.parametrize("name", ["a b", "it's", "line\nbreak\n", "$(touch x)", "-n", "日本", "*"])
+def test_file_of_any_name(far: str, name: str, tmp_path: Path) -> None:
+    """A path is one word for the line, whatever is in it; bytes arrive as they are."""
+    skip_without(far)
+    content = bytes(range(256))
+    path = f"{tmp_path}/{name}"
+    line = put_line(NONCE, path, len(content), 0o640, None)
+    assert over_connection(line, content, far)[1].end == End(0, "bash")
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert Path(path).stat().st_mode & 0o7777 == 0o640
+    out, _ = over_connection(get_line(NONCE, path, 100), b"", far)
+    assert out.content == content[:100]
+
+
+def test_half_a_file_is_not_put(tmp_path: Path) -> None:
+    """A file whose content was cut off leaves what was there before."""
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    _, err = over_connection(put_line(NONCE, str(path), 10, None, None), b"half")
+    assert err.end is not None
+    assert err.end.status == 1
+    assert "cut off" in err.text
+    assert path.read_bytes() == b"before"
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+def test_account_is_asked_for() -> None:
+    """The line of passwd and the ways to become a user come from the host."""
+    out, err = over_connection(ask_line(NONCE, account_text("daemon")))
+    assert out.text.startswith("daemon:x:1:1:")
+    assert "su" in out.text.splitlines()
+    assert err.end == End(0, "bash")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
