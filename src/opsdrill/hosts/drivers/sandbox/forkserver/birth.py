@@ -163,8 +163,9 @@ def _loopback_up() -> None:
 def _get_user_map(talk: socket.socket, files: int) -> None:
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", files))]
     talk.sendmsg([b"map"], rights)
-    if talk.recv(16) != b"ok":
-        raise OSError("no user map was given")
+    said = talk.recv(512)
+    if said != b"ok":
+        raise OSError(f"no user map was given: {said.decode(errors='replace')}")
 
 
 def _no_more_user_namespaces(proc: int) -> None:

@@ -31,8 +31,10 @@ class Identity:
 
     @property
     def map(self) -> bytes:
-        """The map of a host's user namespace: the same ids as ours."""
-        return b"0 0 %d\n" % self.ids
+        """The map of a host's user namespace: the same ids as ours, in the same pieces."""
+        if self.real_root or self.ids == 1:
+            return b"0 0 %d\n" % self.ids
+        return b"0 0 1\n1 1 %d\n" % (self.ids - 1)
 
 
 def become_root() -> Identity:

@@ -156,7 +156,7 @@ class ForkServer:
                 birth.give_user_map(host, self._identity, fds[0])
                 host.talk.send(b"ok")
         except OSError as error:
-            print(f"host {host.request.name}: {error}", file=sys.stderr)  # noqa: T201
+            host.talk.send(str(error).encode())
         finally:
             host.talk.close()
             host.talk = None
