@@ -20,7 +20,7 @@ def doctor(
         PageFormat, typer.Option("--format", help="How the findings are written.")
     ] = "table",
 ) -> int:
-    """Tell whether this machine can give hosts, what is missing and how to get it.
+    """Tell what this machine can do, and how to get what is missing.
 
     Exits with 2 where no driver can work.
     """

@@ -31,7 +31,7 @@ def grade(
         FailOn | None, typer.Option("--fail-on", help="`failed`: exit with 1 when it failed.")
     ] = None,
 ) -> int:
-    """Grade a recorded job by a scenario's rules, without running anything."""
+    """Grade a recorded job, without running anything."""
     from opsdrill.app import grade as use_case
     from opsdrill.cli.report import report
 

@@ -28,7 +28,10 @@ def regrade(
         PageFormat, typer.Option("--format", help="How the flips are written.")
     ] = "table",
 ) -> None:
-    """Grade kept runs again with their own or edited rules; earlier grades stay."""
+    """Grade kept runs again, with their own or edited rules.
+
+    Tells every flip; earlier grades stay.
+    """
     from opsdrill.app import regrade as use_case
 
     told = front(context)

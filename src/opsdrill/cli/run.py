@@ -47,7 +47,7 @@ def run(
         FailOn | None, typer.Option("--fail-on", help="`failed`: exit with 1 when a run failed.")
     ] = None,
 ) -> int:
-    """Break hosts, hand agents the ticket, watch them work, and grade the result.
+    """Break hosts, hand agents the ticket, and grade what they did.
 
     Ctrl-C once stops starting runs, gives the hosts back and keeps what is done; twice stops at
     once.

@@ -92,7 +92,7 @@ def show(
         PageFormat, typer.Option("--format", help="How the run is written.")
     ] = "table",
 ) -> None:
-    """Show one run: completion first, then every rule with its reason and evidence."""
+    """Show one run: completion first, then every rule and why."""
     from opsdrill.app import history as use_case
     from opsdrill.cli.formats import json
 

@@ -26,7 +26,7 @@ def list_(
         ListFormat, typer.Option("--format", help="How the list is written.")
     ] = "table",
 ) -> int:
-    """List scenarios: those of the working folder's settings and those that come along."""
+    """List scenarios: those that come along, and your own."""
     from opsdrill.app import scenarios as use_case
 
     told = front(context)
@@ -64,7 +64,7 @@ def show(
         PageFormat, typer.Option("--format", help="How the scenario is written.")
     ] = "table",
 ) -> None:
-    """Show one scenario: what it breaks, what the agent is told, how it is graded."""
+    """Show one scenario: the fault, the ticket and the rules."""
     from opsdrill.app import scenarios as use_case
 
     told = front(context)
@@ -100,7 +100,10 @@ def schema(
         str, typer.Argument(metavar="[NAME]", help="scenario, job, result, ...")
     ] = "scenario",
 ) -> None:
-    """Print the JSON Schema of a file format, for editors and other programs."""
+    """Print the JSON Schema of a file format.
+
+    For editors that complete and check, and for other programs.
+    """
     from opsdrill.app import scenarios as use_case
 
     front(context).out.document(use_case.schema(name))

@@ -27,7 +27,8 @@ def share(fraction: Fraction | None) -> str:
 def percent(part: int, whole: int) -> str:
     """`86%`, rounded; but 100% is said of all only, and 0% of none only."""
     nearest = (200 * part + whole) // (2 * whole)
-    return f"{min(max(nearest, part > 0), 100 - (part < whole))}%"
+    least, most = int(part > 0), 99 if part < whole else 100
+    return f"{min(max(nearest, least), most)}%"
 
 
 def tally(results: Sequence[Result]) -> str:

@@ -1,0 +1,88 @@
+"""Text of others is harmless on a terminal, whatever it holds."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opsdrill.cli.formats.junit import results as junit
+from opsdrill.cli.formats.markdown import literal
+from opsdrill.cli.text import shown, shown_block
+from opsdrill.model.result import Result
+
+ANYTHING = st.text(st.characters(), max_size=200)
+"""Any code points, halves of surrogate pairs among them."""
+
+
+@given(ANYTHING)
+def test_nothing_that_a_terminal_acts_on_survives(text: str) -> None:
+    for made, kept in ((shown(text), ""), (shown_block(text), "\n\t")):
+        for character in made:
+            if character in kept:
+                continue
+            assert unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
+            assert unicodedata.bidirectional(character) not in (
+                "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI",
+            )  # fmt: skip
+        made.encode("utf-8")
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
+def test_plain_text_of_any_script_stays_as_it_is(text: str) -> None:
+    assert shown(text) == shown_block(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\u202eb", r"a\u202eb"),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("\ud800", r"\ud800"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\x00", r"\x00"),
+        ("\x7f", r"\x7f"),
+        ("👩‍👩‍👧 ü", "👩‍👩‍👧 ü"),
+    ],
+)
+def test_what_is_unsafe_is_written_as_an_escape(text: str, safe: str) -> None:
+    assert shown(text) == safe
+
+
+def test_a_block_keeps_its_lines_and_folds_crlf() -> None:
+    assert shown_block("a\r\nb\tc\rd\x1b") == "a\nb\tc\\rd\\x1b"
+
+
+def test_a_long_text_is_cut_and_says_by_how_much() -> None:
+    assert shown("x" * 100, limit=10) == "x" * 10 + " ... (90 more characters)"
+
+
+@pytest.mark.parametrize(
+    "text", ["[click](javascript:x)", "<script>", "a | b", "@team", "`x`", "![i](u)", "# h", "~x~"]
+)
+def test_markdown_of_others_is_literal(text: str) -> None:
+    made = literal(text)
+    for character in "[]()<>|@`!#~":
+        assert made.count(character) == made.count(f"\\{character}")
+
+
+@given(ANYTHING)
+def test_junit_is_well_formed_whatever_the_reason_holds(text: str) -> None:
+    from xml.etree import ElementTree
+
+    reason = text.encode("utf-8", "replace").decode()
+    result = Result(
+        run="r",
+        scenario="s",
+        agent=reason,
+        scenario_version="v",
+        state="done",
+        verdict="error",
+        reason=reason,
+    )
+    suites = ElementTree.fromstring(junit([result]))
+    assert suites.get("errors") == "1"
