@@ -21,7 +21,8 @@ from opsdrill.registry import Registry
 class Finding:
     """One thing a driver found out about this machine, by trying it.
 
-    `remedy` is the one command or step that mends it; `blocks` says that the driver cannot work.
+    `remedy` is the one command or step that mends it; `blocks` says that the driver cannot work,
+    or cannot give this host. `host` names the one that it is about; None: the driver as a whole.
     """
 
     what: str
@@ -29,6 +30,7 @@ class Finding:
     detail: str = ""
     remedy: str | None = None
     blocks: bool = False
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class DriverContext:
         folder: the folder that relative paths in `options` start from.
         notify: called with a run's id and a line about what it waits for.
         hosts: the lab's machines that exist, by name.
+        images: what this driver makes a host from, such as `debian:12`, by the lab's name for it.
+        image: the lab's name, or the driver's own, for hosts whose scenario names no image.
     """
 
     state: Path
@@ -48,6 +52,8 @@ class DriverContext:
     folder: Path = field(default_factory=Path)
     notify: Callable[[str, str], None] | None = None
     hosts: Mapping[str, LabHost] = field(default_factory=dict)
+    images: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
 
 
 class Host(Protocol):
