@@ -68,6 +68,7 @@ class BoundedSearcher:
     def close(self) -> None:
         """End the search process, and a search that waits for it. Repeatable."""
         self._exact.close()
+        self._last = None
 
     def __enter__(self) -> Self:
         return self

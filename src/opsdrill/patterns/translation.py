@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 MOST_REPEATS = 1000
 """The engine refuses to count further."""
 
-_TRIED = (3, 11) <= sys.version_info[:2] <= (3, 14)
+_TRIED = (3, 11) <= sys.version_info[:2] <= (3, 13)
 _FLAGS = re.I | re.M | re.S | re.X | re.A | re.U
 _NOTHING = r"[^\x00-\xff]"
 
