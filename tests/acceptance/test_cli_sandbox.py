@@ -19,6 +19,17 @@ pytestmark = pytest.mark.sandbox
 MARK = "61713"
 """Seconds that hanging commands sleep: a number that no other process has on its command line."""
 
+
+@pytest.fixture(autouse=True)
+def usable(cli: Cli) -> None:
+    """Where the sandbox cannot work the skip says what is missing."""
+    report = json.loads(cli("doctor", "--format", "json").stdout)
+    driver = next(driver for driver in report["drivers"] if driver["name"] == "sandbox")
+    for finding in driver["findings"]:
+        if finding["blocks"] and not finding["good"]:
+            pytest.skip(f"{finding['what']}: {finding['detail']}; {finding['remedy']}")
+
+
 HANGING = {
     "setup": "  - run: sleep 61713\n",
     "execute": "  - run: 'true'\n",
@@ -138,3 +149,16 @@ def test_eight_runs_side_by_side_all_come_to_their_end(cli: Cli) -> None:
     cli("init", "my-drill")
     done = cli("run", "./my-drill", "--agent", "reference", "--repeat", "8", "--parallel", "8")
     assert "8 passed of 8" in done.stdout, done.stdout + done.stderr
+
+
+def test_two_commands_on_one_data_folder_work_side_by_side(cli: Cli) -> None:
+    """Neither takes the other's hosts for something left behind."""
+    cli("init", "my-drill")
+    words = ["run", "./my-drill", "--agent", "reference", "--repeat", "4", "--parallel", "2"]
+    both = [cli.start(*words) for _ in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=HANGS)
+        assert process.returncode == 0, err
+        assert b"4 passed of 4" in out
+        assert b"interrupted" not in err
+    assert len(rows(cli)) == 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -144,41 +144,38 @@ async def work(
     driver = place.driver(specs[0].lab)
     archive = Archive(store)
     try:
-        await labs.require(driver)
+        if any(spec.scenario.hosts for spec in specs):
+            await labs.require(driver)
         with BoundedSearcher() as searcher:
-            tools = RunTools(archive, lambda _lab: driver, searcher, this_process())
-            await _drive(InProcessEngine(tools, parallel=parallel), specs, watch, brake)
+            tools = RunTools(archive, lambda _lab: driver, searcher, this_process(), publish=watch)
+            await _drive(InProcessEngine(tools, parallel=parallel), specs, brake)
     finally:
         archive.close(at_once=brake.times > 1)
         await driver.close()
     return _outcome(store, specs, brake.times > 0)
 
 
-async def _drive(engine: Engine, specs: Sequence[RunSpec], watch: Watch, brake: Brake) -> None:
-    """Submit the runs and follow them to their ends; the brake ends them before."""
-    await engine.submit(specs)
-    events = engine.subscribe([spec.id for spec in specs])
-    following = asyncio.create_task(_follow(events, watch))
+async def _drive(engine: Engine, specs: Sequence[RunSpec], brake: Brake) -> None:
+    """Submit the runs and wait until all are over; the brake ends them before."""
+    working = asyncio.create_task(_worked_off(engine, specs))
     pulled = [asyncio.create_task(brake.wait(times)) for times in (1, 2)]
     closing: asyncio.Task[None] | None = None
     try:
-        await _first_of(following, pulled[0])
-        if not following.done():
+        await _first_of(working, pulled[0])
+        if brake.times:
             closing = asyncio.create_task(engine.close())
             await _first_of(closing, pulled[1])
-    finally:
-        if brake.times > 1:
-            await engine.close(at_once=True)
         else:
-            await engine.close()
-            # The last results are told after the last host was given back.
-            await asyncio.gather(following)
-        await _ended([following, closing, *pulled])
+            await working
+    finally:
+        await engine.close(at_once=brake.times > 1)
+        await _ended([working, closing, *pulled])
 
 
-async def _follow(events: AsyncIterator[RunEvent], watch: Watch) -> None:
-    async for event in events:
-        watch(event)
+async def _worked_off(engine: Engine, specs: Sequence[RunSpec]) -> None:
+    await engine.submit(specs)
+    async for _ in engine.subscribe([spec.id for spec in specs]):
+        pass  # whoever watches is told by the engine itself, from the first event on
 
 
 async def _first_of(*tasks: asyncio.Task[None]) -> None:
@@ -193,13 +190,14 @@ async def _ended(tasks: Sequence[asyncio.Task[None] | None]) -> None:
 
 
 def _outcome(store: Store, specs: Sequence[RunSpec], interrupted: bool) -> Outcome:
-    results: list[Result] = []
-    left: list[RunSpec] = []
-    for spec in specs:
-        kept = store.get(spec.id)
-        if kept.result is not None and kept.result.verdict is not None:
-            results.append(kept.result)
-        else:
-            left.append(spec)
-            results.append(kept.result or unfinished(spec, kept.state))
+    results = [_result(store, spec) for spec in specs]
+    left = [spec for spec, result in zip(specs, results, strict=True) if result.verdict is None]
     return Outcome(tuple(results), interrupted, tuple(left))
+
+
+def _result(store: Store, spec: RunSpec) -> Result:
+    try:
+        kept = store.get(spec.id)
+    except KeyError:
+        return unfinished(spec, "cancelled")  # the batch was stopped before this one was planned
+    return kept.result or unfinished(spec, kept.state)

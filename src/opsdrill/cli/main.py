@@ -60,6 +60,15 @@ def options(
     the result by rules. These options may also stand after the command.
     """
     context.obj = Front(home, no_color, debug)
+    if debug:
+        _log_everything()
+
+
+def _log_everything() -> None:
+    import logging
+
+    logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
+    logging.getLogger("opsdrill").setLevel(logging.DEBUG)
 
 
 app.command("run")(run.run)
