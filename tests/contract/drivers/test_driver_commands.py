@@ -144,6 +144,14 @@ async def test_text_arrives_as_written(host: Host, case: str) -> None:
     assert await printed(host, run) == (expected or "/tmp/it's a file\n")
 
 
+async def test_text_that_cannot_arrive_is_not_run(host: Host) -> None:
+    """A text that no shell can take as written is not run in part; there is no status."""
+    answer = await host.run(Command(run="touch /tmp/half; true\0; false"))
+    assert answer.exit_code is None
+    assert "NUL" in (answer.reason or "")
+    assert await printed(host, "ls /tmp") == ""
+
+
 STATUSES = {
     "true": 0,
     "exit 3": 3,

@@ -16,7 +16,7 @@ from opsdrill.hosts.drivers.sandbox.host import SandboxHost
 from opsdrill.hosts.drivers.sandbox.ledger import Ledger, TooBig
 from opsdrill.hosts.drivers.sandbox.leftovers import remove_leftovers
 from opsdrill.hosts.drivers.sandbox.link import Link
-from opsdrill.hosts.drivers.sandbox.messages import Born, Connect, Done, Failed, MakeHost
+from opsdrill.hosts.drivers.sandbox.messages import Connect, Done, Failed, MakeHost
 from opsdrill.hosts.drivers.sandbox.options import parse_options
 from opsdrill.model.scenario import HostSpec
 
@@ -113,12 +113,9 @@ class SandboxDriver:
         try:
             with await link.request(request) as exchange:
                 async with asyncio.timeout(_BIRTH_SECONDS):
-                    while (came := await exchange.receive()) is not None:
-                        if isinstance(came[0], Born):
-                            continue
-                        if isinstance(came[0], Done):
-                            return SandboxHost(number, host_facts(name, options, link.notes), link)
-                        break
+                    came = await exchange.receive()
+            if came is not None and isinstance(came[0], Done):
+                return SandboxHost(number, host_facts(name, options, link.notes), link)
             reason = came[0].reason if came and isinstance(came[0], Failed) else link.last_words()
         except TimeoutError:
             reason = f"it took more than {_BIRTH_SECONDS:g} s"

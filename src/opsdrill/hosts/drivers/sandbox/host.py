@@ -113,6 +113,9 @@ class SandboxHost:
         return compare(self._marked, now)
 
     async def _attempt(self, command: Command) -> _Outcome:
+        if "\0" in command.run:
+            # No shell can take it; cut there, it would be another command.
+            return _Outcome(Failed("error", "the command has a NUL character, which is no text"))
         # A lone surrogate has no bytes of its own; everything else arrives as written.
         text = command.run.encode(errors="surrogatepass")
         with memory(text) as body, closing(Output()) as out, closing(Output()) as err:

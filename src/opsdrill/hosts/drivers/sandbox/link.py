@@ -124,6 +124,11 @@ class Link:
             async with asyncio.timeout(START_SECONDS):
                 await readable(near.fileno())
             link._greet(receive(near))
+        except TimeoutError:
+            await link.close()
+            raise DriverUnavailable(
+                f"the sandbox did not start within {START_SECONDS:g} s", hint="try again"
+            ) from None
         except BaseException:
             await link.close()
             raise

@@ -105,11 +105,6 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
-class Born:
-    """The host's first process exists. With it: its pidfd."""
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
     """What was asked was done; `notes` are for `HostFacts.limits`."""
 
@@ -154,13 +149,13 @@ class Failed:
 
 Message = (
     MakeHost | Connect | RunCommand | PutFile | GetFile | Snapshot | Release | Stop | Drain
-    | Born | Done | Started | Ended | TimedOut | Failed
+    | Done | Started | Ended | TimedOut | Failed
 )  # fmt: skip
 _KINDS: dict[str, type[Message]] = {
     kind.__name__: kind
     for kind in (
         MakeHost, Connect, RunCommand, PutFile, GetFile, Snapshot, Release, Stop, Drain,
-        Born, Done, Started, Ended, TimedOut, Failed,
+        Done, Started, Ended, TimedOut, Failed,
     )
 }  # fmt: skip
 

@@ -29,7 +29,6 @@ from opsdrill.hosts.drivers.sandbox.forkserver import (
 )
 from opsdrill.hosts.drivers.sandbox.forkserver.accounts import NoAccount
 from opsdrill.hosts.drivers.sandbox.messages import (
-    Born,
     Connect,
     Done,
     Failed,
@@ -140,7 +139,6 @@ class ForkServer:
             groups.remove()
             raise
         self._hosts[request.host] = host
-        send(reply, Born(), (host.pidfd,))
         assert host.talk is not None
         self._watch(host.talk.fileno(), lambda: self._introduce(host))
         self._watch(host.pidfd, lambda: self._bury(host))
