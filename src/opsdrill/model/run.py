@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from opsdrill.model.fields import Instant, Items, Recorded
+from opsdrill.model.lab import ROOT, Lab
 from opsdrill.model.scenario import Scenario
 
 
@@ -26,7 +27,17 @@ class LabChoice(Recorded):
     driver: str
     options: dict[str, str] = {}
     folder: str | None = None
-    """The folder that relative paths in `options` start from."""
+    """The folder that relative paths in `options` and in the lab start from."""
+    lab: Lab | None = None
+    """What the lab's file said; its secrets are still to be looked up."""
+    digest: str | None = None
+    """SHA-256 in hex over what the file means."""
+    by_default: bool = False
+    """Nobody named it: the first driver that could work was taken."""
+
+    def user_of(self, host: str) -> str:
+        """Who commands run as on a host when no step says otherwise."""
+        return self.lab.user_of(host) if self.lab else ROOT
 
 
 class AgentChoice(Recorded):
