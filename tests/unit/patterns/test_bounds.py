@@ -24,9 +24,23 @@ EVIL = compile_pattern(r"(?=a)(a+)+$")
 HANG = "a" * 40 + "!"
 
 
-def child_processes() -> set[int]:
+_EARLIER: set[int] = set()
+
+
+def all_child_processes() -> set[int]:
     tasks = Path("/proc/self/task")
     return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def child_processes() -> set[int]:
+    """Those that this test started; another test's may still be there."""
+    return all_child_processes() - _EARLIER
+
+
+@pytest.fixture(autouse=True)
+def _remember_earlier() -> None:
+    _EARLIER.clear()
+    _EARLIER.update(all_child_processes())
 
 
 def open_files() -> set[str]:
