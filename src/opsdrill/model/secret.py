@@ -41,13 +41,13 @@ def _path(value: object) -> object:
 
 
 def _command(value: object) -> object:
-    words = [*value] if isinstance(value, (list, tuple)) else [value]
-    texts = [word for word in words if isinstance(word, str) and "\0" not in word]
+    words: list[object] = [*value] if isinstance(value, (list, tuple)) else [value]
+    texts: list[str] = [word for word in words if isinstance(word, str) and "\0" not in word]
     if not texts or len(texts) < len(words):
         raise PydanticCustomError(
             "secret_command", "must be a list of words, or a line for a shell"
         )
-    if not words[0].strip():
+    if not texts[0].strip():
         raise PydanticCustomError("secret_command", "must begin with a program")
     return value
 
