@@ -8,7 +8,9 @@ the sandbox's fork server imports this.
 
 from __future__ import annotations
 
+import secrets
 import shlex
+import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,6 +106,21 @@ class Account:
     become: Become = "stay"
 
 
+_last_mark = 0
+
+
+def next_nonce() -> str:
+    """Letters and digits that no output has."""
+    return secrets.token_hex(12)
+
+
+def next_mark() -> int:
+    """A mark below all before it: what carries one can be marked anew, by root or not."""
+    global _last_mark  # noqa: PLW0603
+    _last_mark = max(time.time_ns(), _last_mark + 1)
+    return (1 << 62) - _last_mark
+
+
 def in_a_line(word: str) -> str:
     """One word for a POSIX shell, without a line break; needs `$n` to be one."""
     return '"$n"'.join(quote(part) for part in word.split("\n"))
@@ -114,8 +131,7 @@ def run_line(nonce: str, mark: int, account: Account) -> str:
 
     Args:
         nonce: letters and digits that no output has.
-        mark: a number that the command and everything it starts carries; see `kill_line`. It must
-            be smaller than those of the commands before it.
+        mark: a number that the command and all it starts carries; see `next_mark`.
         account: who runs it.
     """
     start = _start(mark, account)

@@ -1,0 +1,11 @@
+"""The `ssh` driver: machines that exist, reached over SSH.
+
+driver      the machines a run may have, and what is wrong with them
+fleet       the hosts of one run
+host        one of them: commands and files
+link        its connection, made when needed, with bounded channels
+exchange    one channel: a line of `hosts.command` at work
+login       who logs in with what, and whether it is the right machine
+look        what the machine says about itself
+reasons     why there is no connection, in plain words
+"""

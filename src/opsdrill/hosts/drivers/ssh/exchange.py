@@ -1,0 +1,139 @@
+"""One channel of a connection: a line of `hosts.command` at work on the far side."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import asyncssh
+
+from opsdrill.hosts.command import NO_SHELL
+from opsdrill.hosts.drivers.ssh.reasons import short
+from opsdrill.hosts.framed import End, FramedOutput
+
+_CALM_SECONDS = 0.02
+"""Pause between two looks at what background processes write."""
+
+
+_HELD_SECONDS = 0.3
+"""Seconds after its end from which a channel counts as held by background processes."""
+
+
+class Channels(Protocol):
+    """Who counts the channels of a connection."""
+
+    def held(self, exchange: Exchange) -> None:
+        """The line is over, and background processes keep its channel open."""
+
+    def closed(self, exchange: Exchange) -> None:
+        """The channel is closed."""
+
+
+class Exchange(asyncssh.SSHClientSession[bytes]):
+    """What comes back from one line, until both streams said that it ended.
+
+    Background processes that hold the streams open keep the channel open: its end would kill them
+    with SIGPIPE. What they write is read and dropped, slowly.
+
+    Args:
+        nonce: what the line was made with.
+        limit: bytes that are kept of each stream.
+        channels: told when the channel is held, and when it is closed.
+
+    Attributes:
+        over: set once nothing more will be known.
+        held: its end came, and the channel is still open.
+        left: the far shell ended and the connection lived to tell.
+    """
+
+    def __init__(self, nonce: str, limit: int, channels: Channels) -> None:
+        self.out = FramedOutput(nonce, limit)
+        self.err = FramedOutput(nonce, limit)
+        self.over = asyncio.Event()
+        self.held = False
+        self.left = False
+        self._channels = channels
+        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
+        self._open = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def begun(self) -> bool:
+        """The far side opened the channel."""
+        return self._channel is not None
+
+    @property
+    def no_shell(self) -> str | None:
+        """Why the line was never at work or nobody read what came after it, if that is certain."""
+        unread = self.end is not None and self.end.shell == NO_SHELL
+        if not unread and (self.err.started or not self.left):
+            return None
+        said = short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
+        return f"no shell can be started ({said})" if said else "no shell can be started"
+
+    @property
+    def end(self) -> End | None:
+        """How it ended; None if the far side never said."""
+        return self.err.end if self.out.ended else None
+
+    def send(self, content: bytes) -> None:
+        """All that the far side's standard input gets."""
+        if self._channel is not None and self._open:
+            self._channel.write(content)
+            self._channel.write_eof()
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+        if self._channel is not None and self._open:
+            self._channel.close()
+
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        self._channel = chan
+        self._open = True
+
+    def data_received(self, data: bytes, datatype: int | None) -> None:
+        if self.over.is_set():
+            self._rest()
+            return
+        (self.err if datatype == asyncssh.EXTENDED_DATA_STDERR else self.out).feed(data)
+        if self.out.ended and self.err.end is not None:
+            self.over.set()
+            self._timer = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._count)
+
+    def eof_received(self) -> bool:
+        return True
+
+    def exit_status_received(self, status: int) -> None:  # noqa: ARG002
+        self.left = True
+
+    def exit_signal_received(
+        self,
+        signal: str,  # noqa: ARG002
+        core_dumped: bool,  # noqa: ARG002
+        msg: str,  # noqa: ARG002
+        lang: str,  # noqa: ARG002
+    ) -> None:
+        self.left = True
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._open = False
+        self.out.close()
+        self.err.close()
+        self.over.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._channels.closed(self)
+
+    def _count(self) -> None:
+        self.held = True
+        self._channels.held(self)
+
+    def _rest(self) -> None:
+        channel = self._channel
+        if channel is not None:
+            channel.pause_reading()
+            asyncio.get_running_loop().call_later(_CALM_SECONDS, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._channel is not None and self._open:
+            self._channel.resume_reading()

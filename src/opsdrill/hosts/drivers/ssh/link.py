@@ -1,0 +1,291 @@
+"""The connection to one machine: made when it is needed, and again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import asyncssh
+
+from opsdrill.hosts.drivers.ssh.exchange import Exchange
+from opsdrill.hosts.drivers.ssh.login import log_in
+from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
+from opsdrill.model.host import OUTPUT_LIMIT
+from opsdrill.model.lab import LabHost
+
+CHANNELS = 9
+"""Channels of a connection at once: sshd allows ten (MaxSessions), and one is for killing."""
+ASK_SECONDS = 15.0
+"""Seconds for what is asked on our own behalf."""
+_CONNECTIONS = 8
+"""Connections to a machine at most; more than one only where background processes hold channels."""
+_RETRY_AFTER = (0.5, 1.0, 2.0)
+_PATIENCE_SECONDS = 12.0
+"""Seconds after which an attempt to connect is not repeated."""
+_DOWN_SECONDS = 30.0
+"""For so long a machine that did not answer is asked once only."""
+_CLOSE_SECONDS = 3.0
+
+
+class _Connection:
+    """A connection and its channels.
+
+    Args:
+        ssh: the connection.
+        wake: called when a channel may have become free.
+    """
+
+    def __init__(self, ssh: asyncssh.SSHClientConnection, wake: Callable[[], None]) -> None:
+        self.ssh = ssh
+        self.room = CHANNELS
+        self.open = 0
+        self.stuck = 0
+        self._wake = wake
+
+    @property
+    def alive(self) -> bool:
+        return not self.ssh.is_closed()
+
+    def held(self, exchange: Exchange) -> None:  # noqa: ARG002
+        self.stuck += 1
+        self._wake()
+
+    def closed(self, exchange: Exchange) -> None:
+        self.open -= 1
+        if exchange.held:
+            self.stuck -= 1
+        self._wake()
+
+
+class Link:
+    """One machine of the lab.
+
+    Args:
+        host: the machine.
+        folder: where relative paths of keys start.
+        via: the machine that the connection goes through.
+    """
+
+    def __init__(self, host: LabHost, folder: Path, via: Link | None = None) -> None:
+        self.host = host
+        self._folder = folder
+        self._via = via
+        self._connections: list[_Connection] = []
+        self._connecting: asyncio.Task[None] | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._down_since: float | None = None
+        self._closed = False
+
+    async def exchange(
+        self,
+        entry: str,
+        nonce: str,
+        content: bytes,
+        *,
+        limit: int = OUTPUT_LIMIT,
+        urgent: bool = False,
+    ) -> Exchange:
+        """Start a line on the machine.
+
+        Args:
+            entry: what stands on the far command line.
+            nonce: what the line was made with.
+            content: standard input: the line and what comes after it.
+            limit: bytes that are kept of each output stream.
+            urgent: does not wait for a free channel.
+
+        Raises:
+            NoConnection: says why.
+        """
+        opened = await self._to_its_end(self._open(entry, nonce, limit, urgent=urgent))
+        opened.send(content)
+        return opened
+
+    async def talk(
+        self,
+        entry: str,
+        nonce: str,
+        content: bytes,
+        *,
+        seconds: float = ASK_SECONDS,
+        limit: int = OUTPUT_LIMIT,
+        urgent: bool = False,
+    ) -> Exchange:
+        """Start a line of ours and wait for its end. Arguments as of `exchange`.
+
+        Args:
+            seconds: after which a machine that says nothing is asked once more, over a new
+                connection.
+
+        Raises:
+            NoConnection: it did not answer.
+        """
+        for last in (False, True):
+            exchange = await self.exchange(entry, nonce, content, limit=limit, urgent=urgent)
+            try:
+                async with asyncio.timeout(seconds):
+                    await exchange.over.wait()
+            except TimeoutError:
+                self.drop()
+                continue
+            finally:
+                if not exchange.over.is_set():
+                    exchange.abandon()
+            if exchange.end is not None:
+                return exchange
+            if exchange.no_shell is not None:
+                raise NoConnection(exchange.no_shell, passing=False)
+            if last:
+                break
+        raise NoConnection(f"{self.host.address} lets in, and then says nothing")
+
+    async def connection(self) -> asyncssh.SSHClientConnection:
+        """A living connection, for machines behind this one.
+
+        Raises:
+            NoConnection: says why.
+        """
+        if not self._living():
+            await self._connect()
+        return self._living()[-1].ssh
+
+    def drop(self) -> None:
+        """Give up the connections: they do not answer."""
+        for connection in self._connections:
+            connection.ssh.abort()
+        self._connections.clear()
+
+    async def close(self) -> None:
+        """End all connections. Repeatable, never raises."""
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.ssh.close()
+        while self._waiting:
+            self._wake()
+        for connection in connections:
+            try:
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await connection.ssh.wait_closed()
+            except (TimeoutError, OSError, asyncssh.Error):
+                connection.ssh.abort()
+
+    async def _to_its_end(self, opening: Coroutine[None, None, Exchange]) -> Exchange:
+        # Half an opened channel would be a shell on the far side that waits for ever.
+        task = asyncio.ensure_future(opening)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_abandon)
+            raise
+
+    async def _open(self, entry: str, nonce: str, limit: int, *, urgent: bool) -> Exchange:
+        failures = 0
+        another = False
+        while True:
+            connection = await self._with_room(urgent=urgent, another=another)
+            connection.open += 1
+            made = Exchange(nonce, limit, connection)
+            try:
+                await connection.ssh.create_session(lambda made=made: made, entry, encoding=None)  # type: ignore[misc]
+                return made
+            except (asyncssh.Error, OSError) as error:
+                trouble = short(error)
+            if not made.begun:
+                connection.closed(made)
+            another = False
+            if connection.alive and connection.open:
+                # The machine's own bound is lower than ours: it is what is open now.
+                connection.room = connection.open
+                another = urgent
+                continue
+            failures += 1
+            if failures > len(_RETRY_AFTER):
+                raise NoConnection(f"{self.host.address} opens no session: {trouble}")
+            await asyncio.sleep(_RETRY_AFTER[failures - 1])
+
+    async def _with_room(self, *, urgent: bool, another: bool) -> _Connection:
+        while True:
+            living = self._living()
+            free = [one for one in living if one.open < one.room + urgent]
+            if free and not another:
+                return max(free, key=lambda one: one.room - one.open)
+            stuck = another or urgent or any(one.stuck for one in living)
+            if not living or (stuck and len(living) < _CONNECTIONS):
+                await self._connect()
+                another = False
+                continue
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+
+    def _living(self) -> list[_Connection]:
+        if self._closed:
+            raise NoConnection("the host was given back", passing=False)
+        self._connections = [one for one in self._connections if one.alive]
+        return self._connections
+
+    async def _connect(self) -> None:
+        """One more connection; whoever asks meanwhile waits for the same one."""
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.ensure_future(self._new_connection())
+            self._connecting.add_done_callback(_outcome)
+        await asyncio.shield(self._connecting)
+
+    async def _new_connection(self) -> None:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        down = self._down_since is not None and begin - self._down_since < _DOWN_SECONDS
+        pauses = iter(() if down else _RETRY_AFTER)
+        while True:
+            try:
+                ssh = await self._log_in()
+            except NoConnection as error:
+                pause = next(pauses, None)
+                tired = loop.time() - begin > _PATIENCE_SECONDS
+                if not error.passing or pause is None or tired:
+                    self._down_since = loop.time()
+                    raise
+            else:
+                self._down_since = None
+                self._connections.append(_Connection(ssh, self._wake))
+                for _ in range(CHANNELS):
+                    self._wake()
+                return
+            await asyncio.sleep(pause)
+
+    async def _log_in(self) -> asyncssh.SSHClientConnection:
+        if self._via is None:
+            return await log_in(self.host, self._folder, None)
+        try:
+            tunnel = await self._via.connection()
+        except NoConnection as error:
+            raise NoConnection(
+                f"the way through {self.host.via} is closed: {error.reason}",
+                passing=error.passing,
+                hint=error.hint,
+            ) from None
+        return await log_in(self.host, self._folder, tunnel)
+
+    def _wake(self) -> None:
+        """Let the next one look for room."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+
+def _abandon(opening: asyncio.Task[Exchange]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abandon()
+
+
+def _outcome(connecting: asyncio.Task[None]) -> None:
+    # Whoever waited for it has the exception, if anybody still did.
+    if not connecting.cancelled():
+        connecting.exception()
