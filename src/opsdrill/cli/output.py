@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from opsdrill.cli.table import Column, lines
 from opsdrill.cli.text import shown
 from opsdrill.errors import InvalidInput, OpsDrillError
 
@@ -60,16 +62,14 @@ class Output:
     def __init__(self, color: bool | None = None) -> None:
         self._color = color
 
-    def console(self, *, err: bool = False) -> Console:
-        """A Rich console for one stream; a pipe gets lines as long as they are."""
+    def console(self) -> Console:
+        """A Rich console on standard error, for progress."""
         from rich.console import Console
 
-        stream = sys.stderr if err else sys.stdout
         return Console(
-            file=stream,
-            color_system="standard" if self.colored(stream) else None,
-            force_terminal=stream.isatty(),
-            width=None if stream.isatty() else 100_000,
+            file=sys.stderr,
+            color_system="standard" if self.colored(sys.stderr) else None,
+            force_terminal=sys.stderr.isatty(),
             markup=False,
             highlight=False,
             emoji=False,
@@ -101,26 +101,16 @@ class Output:
         except BrokenPipeError:
             silence(sys.stdout)
 
-    def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, none: str = "nothing"
-    ) -> None:
-        """Rows under headers; cells are made safe here. Without rows it says so on stderr."""
-        from rich.table import Table
-        from rich.text import Text
-
-        kept = list(rows)
-        if not kept:
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, none: str) -> None:
+        """Rows under headers; cells are made safe. Without rows it says `none` on stderr."""
+        if not rows:
             self.note(none)
             return
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in columns:
-            table.add_column(column, overflow="fold", no_wrap=not sys.stdout.isatty())
-        for row in kept:
-            table.add_row(*(Text(shown(cell), style=_STYLES.get(cell, "")) for cell in row))
-        console = self.console()
-        with console.capture() as capture:
-            console.print(table)
-        self.line("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
+        terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if terminal else None
+        styles = _STYLES if self.colored(sys.stdout) else {}
+        for line in lines(columns, rows, width=width, stream=sys.stdout, styles=styles):
+            self.line(line)
 
     def styled(self, text: str, style: str) -> str:
         """`text` in a style's colour, for a line of data, where colours are shown."""

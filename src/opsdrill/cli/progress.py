@@ -94,7 +94,7 @@ class LiveProgress:
         self._total = len(specs)
         self._counts: dict[str, int] = {}
         self._running: dict[str, tuple[str, str, float]] = {}
-        self._console = out.console(err=True)
+        self._console = out.console()
         self._live = Live(
             console=self._console,
             get_renderable=self._table,

@@ -33,6 +33,7 @@ def regrade(
     Tells every flip; earlier grades stay.
     """
     from opsdrill.app import regrade as use_case
+    from opsdrill.cli.table import Column
 
     told = front(context)
     if bool(run) == all_runs:
@@ -42,7 +43,13 @@ def regrade(
         told.out.document(use_case.document(found))
         return
     told.out.table(
-        ["RUN", "RULE", "BEFORE", "AFTER", "REASON"],
+        [
+            Column("RUN"),
+            Column("RULE", "shorten"),
+            Column("BEFORE"),
+            Column("AFTER"),
+            Column("REASON", "drop"),
+        ],
         [[flip.run, flip.rule, flip.before, flip.after, flip.reason] for flip in found.flips],
         none="no flips",
     )

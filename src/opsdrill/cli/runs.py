@@ -54,6 +54,7 @@ def list_(
 ) -> None:
     """List kept runs, the newest first."""
     from opsdrill.app import history as use_case
+    from opsdrill.cli.table import Column
 
     told = front(context)
     wanted = use_case.wanted(
@@ -64,7 +65,16 @@ def list_(
         told.out.document(use_case.page_document(page, lines=format == "jsonl"))
         return
     told.out.table(
-        ["RUN", "SCENARIO", "AGENT", "STATE", "VERDICT", "COMPLIANCE", "CREATED", "REASON"],
+        [
+            Column("RUN"),
+            Column("SCENARIO", "shorten"),
+            Column("AGENT", "end"),
+            Column("STATE"),
+            Column("VERDICT"),
+            Column("COMPLIANCE", "drop"),
+            Column("CREATED", "drop"),
+            Column("REASON", "drop"),
+        ],
         [
             [
                 row.id,
@@ -109,7 +119,7 @@ def _show(out: Output, kept: Kept) -> None:
 
     result = kept.result
     terminal.headline(out, result)
-    out.line(f"  run {shown(kept.run.spec.id)}, lab {shown(kept.run.spec.lab.name)}")
+    out.line(f"  lab: {shown(kept.run.spec.lab.name)}")
     for name, share in (("compliance", result.compliance), ("remediation", result.remediation)):
         out.line(f"  {name}: {wording.share(share)}")
     out.line()

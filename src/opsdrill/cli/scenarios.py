@@ -28,12 +28,20 @@ def list_(
 ) -> int:
     """List scenarios: those that come along, and your own."""
     from opsdrill.app import scenarios as use_case
+    from opsdrill.cli.table import Column
 
     told = front(context)
     found = use_case.listed(told.place, selection or [])
     if format == "table":
         told.out.table(
-            ["KEY", "TITLE", "TAGS", "HOSTS", "RULES", "FOLDER"],
+            [
+                Column("KEY"),
+                Column("TITLE", "shorten"),
+                Column("TAGS", "shorten"),
+                Column("HOSTS", "drop"),
+                Column("RULES", "drop"),
+                Column("FOLDER", "drop"),
+            ],
             [
                 [
                     item.scenario.key,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from opsdrill.cli.formats import wording
 from opsdrill.cli.output import Output
+from opsdrill.cli.table import Column
 from opsdrill.cli.text import indented, shown, shown_block
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Completion, Result, RuleResult
@@ -18,7 +19,14 @@ OUTPUT_SHOWN = 2000
 def table(out: Output, results: Sequence[Result]) -> None:
     """The verdicts, the counts, then each run that did not pass with its rules."""
     out.table(
-        ["SCENARIO", "AGENT", "VERDICT", "COMPLIANCE", "REMEDIATION", "RUN"],
+        [
+            Column("SCENARIO", "shorten"),
+            Column("AGENT", "end"),
+            Column("VERDICT"),
+            Column("COMPLIANCE"),
+            Column("REMEDIATION", "drop"),
+            Column("RUN", "drop"),
+        ],
         [
             [
                 result.scenario,
@@ -51,7 +59,8 @@ def headline(out: Output, result: Result, *, with_reason: bool = True) -> None:
     told = f": {result.reason}" if result.reason and with_reason else ""
     fault = f" (fault: {result.fault})" if result.fault and result.verdict == "error" else ""
     head = out.styled(shown(wording.name(result)), "label")
-    out.line(f"{head}: {_word(out, word)}{shown(told)}{fault}")
+    run = f" (run {shown(result.run)})" if result.run else ""
+    out.line(f"{head}: {_word(out, word)}{shown(told)}{fault}{run}")
 
 
 def explained(out: Output, result: Result, *, only_wrong: bool = False) -> None:
