@@ -222,10 +222,3 @@ def test_a_lab_of_the_data_folder_is_found_by_name(cli: Cli) -> None:
     (labs / "scripted.yaml").write_text((cli.folder / path).read_text())
     (labs / "answers.json").write_text((cli.folder / "answers.json").read_text())
     assert cli("run", QUEUE, "--agent", RIGHT, "--lab", "scripted").returncode == 0
-
-
-def test_parts_of_a_lab_file_that_are_not_built_are_refused(cli: Cli) -> None:
-    (cli.folder / "lab.yaml").write_text("driver: fake\npools: {staging: {size: 2}}\n")
-    done = cli("run", QUEUE, "--agent", "noop")
-    assert done.returncode == 2
-    assert "pools" in done.stderr
