@@ -14,16 +14,14 @@ async def give_back(driver: Driver, fleet: Fleet, journal: Journal) -> None:
 
     Cancelled itself, it breaks off the restoring and still asks for the release.
     """
-    # A task of its own: in one that was cancelled already, a time-out inside a driver would look
-    # like one more cancellation (early Pythons 3.11, see asyncio.timeout).
-    await asyncio.create_task(_give_back(driver, fleet, journal))
-
-
-async def _give_back(driver: Driver, fleet: Fleet, journal: Journal) -> None:
+    # Tasks of their own: in one that was cancelled already, a time-out inside a driver would look
+    # like one more cancellation (early Pythons 3.11, see asyncio.timeout). A task that is cancelled
+    # before its first step does nothing at all, so the release must not stand inside the first,
+    # and is shielded.
     try:
-        await _restore(driver, fleet, journal)
+        await asyncio.create_task(_restore(driver, fleet, journal))
     finally:
-        await fleet.release()
+        await asyncio.shield(asyncio.create_task(fleet.release()))
 
 
 async def _restore(driver: Driver, fleet: Fleet, journal: Journal) -> None:
