@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from pathlib import Path
@@ -428,3 +429,63 @@ async def test_home_that_is_not_there(host: SandboxHost) -> None:
     """Without its home a command starts in `/`."""
     assert (await run(host, "rmdir /root; echo gone")).stdout == "gone\n"
     assert (await run(host, "pwd")).stdout == "/\n"
+
+
+HUNTER = b"""
+import os, signal, sys
+own = {1, os.getpid()}
+while True:
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in own:
+            try: os.kill(int(name), getattr(signal, sys.argv[1]))
+            except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGSTOP", "SIGKILL"])
+async def test_hunter_of_processes(driver: SandboxDriver, number: str) -> None:
+    """A process that stops or kills whatever starts holds up no answer past its time limit."""
+    async with await driver.provision("hunter", [HostSpec(name="web-01")]) as fleet:
+        host = fleet.hosts["web-01"]
+        await host.put("/tmp/hunter.py", HUNTER)
+        await run(host, f"python3 /tmp/hunter.py {number} >/dev/null 2>&1 & sleep 0.5", 3.0)
+        for _ in range(3):
+            async with asyncio.timeout(20):
+                answer = await run(host, "setsid sleep 9999 & sleep 9999", 1.0)
+            assert answer.timed_out or answer.exit_code == 137, answer
+        async with asyncio.timeout(20):
+            await host.put("/tmp/file", b"x")
+            assert await host.get("/tmp/file") == b"x"
+
+
+async def test_links_swapped_in_do_not_lead_a_listing_out(host: SandboxHost) -> None:
+    """A folder that becomes a link while files are listed shows nothing of the machine."""
+    await host.put(
+        "/tmp/swap.py",
+        b"""
+import os
+os.makedirs("/srv/a/b", exist_ok=True)
+os.symlink("/", "/srv/link")
+while True:
+    os.rename("/srv/a", "/srv/c"); os.rename("/srv/link", "/srv/a")
+    os.rename("/srv/a", "/srv/link"); os.rename("/srv/c", "/srv/a")
+""",
+    )
+    await host.mark()
+    await run(host, "python3 /tmp/swap.py >/dev/null 2>&1 &")
+    for _ in range(20):
+        changes = await host.changed()
+        assert changes is not None
+        deeper = [change.path for change in changes if change.path.startswith("/srv/a/b/")]
+        assert not deeper
+        assert len(changes) < 20
+
+
+async def test_users_or_why_not(host: SandboxHost) -> None:
+    """Other users can be had, or the answer says what they take; it is never a status."""
+    answer = await host.run(Command(run="id -u", user="www-data"))
+    if host.facts.users:
+        assert answer.stdout == "33\n"
+    else:
+        assert answer.exit_code is None
+        assert "uidmap" in (answer.reason or "")

@@ -57,7 +57,9 @@ class SandboxDriver:
 
     async def provision(self, run: str, hosts: Sequence[HostSpec]) -> SandboxFleet:
         link = await self._linked()
-        await self._take_memory(run, hosts)
+        # A run may be made again before its last hosts are gone; `name` is this time's alone.
+        name = f"{run}#{next(self._numbers)}"
+        await self._take_memory(run, name, hosts)
         addresses = {spec.name: f"10.99.0.{number}" for number, spec in enumerate(hosts, start=10)}
         if len(hosts) == 1:
             addresses = {}
@@ -65,12 +67,12 @@ class SandboxDriver:
         try:
             made = await asyncio.gather(*jobs)
             if addresses:
-                await _connect(link, run, made, addresses)
+                await _connect(link, name, made, addresses)
         except BaseException:
-            await asyncio.shield(self._undo(link, run, jobs))
+            await asyncio.shield(self._undo(link, name, jobs))
             raise
         by_name = {host.facts.name: host for host in made}
-        return SandboxFleet(run, link, by_name, partial(self._ledger.give_back, run))
+        return SandboxFleet(name, link, by_name, partial(self._ledger.give_back, name))
 
     async def reap(self) -> list[str]:
         return [*self._ledger.reap(), *remove_leftovers()]
@@ -92,18 +94,23 @@ class SandboxDriver:
                 self._link = await Link.start()
             return self._link
 
-    async def _take_memory(self, run: str, hosts: Sequence[HostSpec]) -> None:
+    async def _take_memory(self, run: str, name: str, hosts: Sequence[HostSpec]) -> None:
         def waiting(text: str) -> None:
             if self._notify is not None:
                 self._notify(run, text)
 
         try:
-            await self._ledger.take(run, self._options.size * len(hosts), waiting)
+            await self._ledger.take(name, self._options.size * len(hosts), waiting)
         except TooBig as error:
             raise ProvisionFailed(
                 hosts[0].name,
                 f"its files would take too much of this machine's memory ({error})",
                 hint="give the sandbox a smaller `size`",
+            ) from None
+        except OSError as error:
+            raise DriverUnavailable(
+                f"the sandbox cannot keep its books in {error.filename}: {error.strerror}",
+                hint="make that folder writable",
             ) from None
 
     async def _make(self, link: Link, name: str, addresses: dict[str, str]) -> SandboxHost:

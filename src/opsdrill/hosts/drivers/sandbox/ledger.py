@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 _AGAIN_SECONDS = 0.2
+_BUSY = "another process is counting"
+_BUSY_SECONDS = 0.005
 _SUFFIX = ".bytes"
 
 
@@ -43,6 +45,9 @@ class Ledger:
         """
         told = False
         while (missing := self._try(run, size)) is not None:
+            if missing is _BUSY:
+                await asyncio.sleep(_BUSY_SECONDS)
+                continue
             if not told:
                 waiting(f"waiting for memory: {missing}")
                 told = True
@@ -74,8 +79,11 @@ class Ledger:
         """Take it, or say what is missing."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("ab") as lock:
-            # Held for the moment of counting only.
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Held for the moment of counting only; waiting for it would hold up everything else.
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _BUSY
             others = sum(share or 0 for _, share in self._others())
             taken = others + sum(self._taken.values())
             most = self._free() // 2

@@ -36,6 +36,7 @@ from opsdrill.hosts.drivers.sandbox.messages import (
 
 _DRAIN_BYTES = 1 << 16
 _LAST_WORD_SECONDS = 10.0
+_LONGEST_POLL = 3600.0
 # What the interpreter and the fork server ignore or handle; a command starts with none of it.
 _CHANGED_SIGNALS = (
     signal.SIGINT,
@@ -55,6 +56,16 @@ class Streams:
     text: int
     out: int
     err: int
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The shell of a command: its process, the mark of all it starts, when its time is up."""
+
+    pid: int
+    pidfd: int
+    mark: int
+    end: float
 
 
 class CannotStart(Exception):
@@ -97,38 +108,47 @@ def execute(
         )
     for fd in (tell, empty, streams.text, streams.out, streams.err, *procs):
         os.close(fd)
-    shellfd = os.pidfd_open(shell)
+    child = Child(shell, os.pidfd_open(shell), mark, end)
     try:
-        name = _wait_for_shell(started, shell)
+        name = _wait_for_shell(started, child, reply)
     except CannotStart as error:
+        os.waitpid(shell, 0)
         send(reply, Failed(error.kind, str(error)))
         return
-    send(reply, Started(name))
-    _see_through(reply, shell, shellfd, mark, end)
+    if name is not None:
+        send(reply, Started(name))
+        _see_through(reply, child)
 
 
-def _see_through(reply: socket.socket, shell: int, shellfd: int, mark: int, end: float) -> None:
+def _see_through(reply: socket.socket, child: Child) -> None:
+    """Wait for the shell's end, its time limit or the word to stop; say what it was."""
+    if not _wait(child.pidfd, child, reply):
+        return
+    status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    if status == -signal.SIGKILL and _host_ends():
+        send(reply, Failed("gone", "the host ended while the command ran"))
+        return
+    send(reply, Ended(128 - status if status < 0 else status))
+    _drain(reply)
+
+
+def _wait(fd: int, child: Child, reply: socket.socket) -> bool:
+    """Wait until `fd` can be read; False when the command had to be killed, which is then said."""
     wait = select.poll()
-    wait.register(shellfd, select.POLLIN)
+    wait.register(fd, select.POLLIN)
     wait.register(reply, select.POLLIN)
     while True:
-        ready = wait.poll(max(0.0, end - time.monotonic()) * 1000 + 1)
-        if any(fd == shellfd for fd, _ in ready):
-            status = os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1])
-            if status == -signal.SIGKILL and _host_ends():
-                send(reply, Failed("gone", "the host ended while the command ran"))
-                return
-            send(reply, Ended(128 - status if status < 0 else status))
-            _drain(reply)
-            return
-        if ready and not _told_to_stop(reply):
-            continue
-        if ready or time.monotonic() >= end:
-            signal.pidfd_send_signal(shellfd, signal.SIGKILL)
-            left = kill_marked(mark)
-            os.waitpid(shell, 0)
-            send(reply, TimedOut(left))
-            return
+        rest = child.end - time.monotonic()
+        ready = [number for number, _ in wait.poll(min(max(rest, 0.0), _LONGEST_POLL) * 1000 + 1)]
+        if fd in ready:
+            return True
+        if (ready and _told_to_stop(reply)) or time.monotonic() >= child.end:
+            break
+    signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+    left = kill_marked(child.mark)
+    os.waitpid(child.pid, 0)
+    send(reply, TimedOut(left))
+    return False
 
 
 def _host_ends() -> bool:
@@ -146,23 +166,30 @@ def _told_to_stop(reply: socket.socket) -> bool:
     return came is None or isinstance(came[0], Stop)
 
 
-def _wait_for_shell(started: int, shell: int) -> str:
-    """The name of the shell that runs, told by which attempts failed before the pipe closed."""
+def _wait_for_shell(started: int, child: Child, reply: socket.socket) -> str | None:
+    """The name of the shell that runs; None when it had to be killed before.
+
+    The pipe closes when a shell takes the child's place; which attempts failed it says before.
+    """
     words = b""
-    while chunk := os.read(started, 4096):
+    while True:
+        # Somebody inside may have stopped the child on its way.
+        if not _wait(started, child, reply):
+            return None
+        chunk = os.read(started, 4096)
+        if not chunk:
+            break
         words += chunk
     os.close(started)
     lines = words.decode(errors="replace").splitlines()
-    paths = [(shell.name, path) for shell in SHELLS for path in shell.paths]
+    names = [shell.name for shell in SHELLS for _ in shell.paths]
     broken = [line for line in lines if not line.startswith("no ")]
     if broken:
-        os.waitpid(shell, 0)
         kind, _, reason = broken[0].partition(" ")
         raise CannotStart(kind, reason)
-    if len(lines) == len(paths):
-        os.waitpid(shell, 0)
+    if len(lines) == len(names):
         raise CannotStart("shell", f"no shell can be started ({'; '.join(lines)})")
-    return paths[len(lines)][0]
+    return names[len(lines)]
 
 
 def _become_shell(
@@ -201,12 +228,15 @@ def _change_user(account: accounts.Account) -> None:
     confine.drop_privileges()
     try:
         os.setgroups(account.groups)
-    except PermissionError:
-        # An ordinary user without a range of ids: there are no other groups to have.
-        if account.uid:
-            raise
-    os.setresgid(account.gid, account.gid, account.gid)
-    os.setresuid(account.uid, account.uid, account.uid)
+        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresuid(account.uid, account.uid, account.uid)
+    except OSError as error:
+        # An ordinary user without a range of ids has root alone, without further groups.
+        if account.uid or account.gid:
+            raise accounts.NoAccount(
+                f"user {account.name} cannot be had here ({error.strerror}): as an ordinary user"
+                " that takes the package uidmap"
+            ) from None
     kernel.keep_capabilities(confine.KEPT_CAPABILITIES if account.uid == 0 else ())
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     os.umask(0o022)

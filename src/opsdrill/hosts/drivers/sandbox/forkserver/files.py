@@ -1,6 +1,7 @@
 """Files of a host are written, read and listed; links lead where they lead inside the host."""
 
-# ruff: noqa: PTH102, PTH112
+# ruff: noqa: PTH102, PTH112, PTH114
+
 from __future__ import annotations
 
 import errno
@@ -65,7 +66,7 @@ def read(path: str, limit: int, target: int) -> None:
 
 
 def snapshot(files: int, target: int) -> None:
-    """List all files of a host into `target`, one JSON list a line.
+    """List all files of a host into `target`, one JSON list a line. Changes this process's root.
 
     A line is: path, kind (`file`, `folder`, `gone`), inode, change time in ns, size, mode, user,
     group, and whether this machine's `/usr` has such a path. Nothing of the host is followed or
@@ -74,9 +75,13 @@ def snapshot(files: int, target: int) -> None:
     Args:
         files: the host's file system without anything mounted over it.
     """
+    machine = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    # A link that takes a folder's place just now must not lead out of the host.
+    os.fchdir(files)
+    os.chroot(".")
     count = 0
     with os.fdopen(target, "w", encoding="utf-8", closefd=False) as lines:
-        for line in _entries(files):
+        for line in _entries(machine):
             count += 1
             if count > MOST_ENTRIES:
                 raise OSError(errno.E2BIG, f"more than {MOST_ENTRIES} files")
@@ -86,41 +91,50 @@ def snapshot(files: int, target: int) -> None:
 Entry = list[str | int | bool]
 
 
-def _entries(files: int) -> Iterator[Entry]:
-    yield from _walk(files, "root", "", lower=None)
-    for top in tree.layered():
-        for folder, lower in ((f"{top}.upper", f"/{top}"), (f"{top}.local", None)):
-            shown = f"/{top}" if lower else f"/{top}/local"
-            if _is_folder(files, folder):
-                yield from _walk(files, folder, shown, lower=lower)
+def _entries(machine: int) -> Iterator[Entry]:
+    yield from _walk("root", "", None)
+    for top in tree.layered(machine):
+        if _is_folder(f"{top}.upper"):
+            yield from _walk(f"{top}.upper", f"/{top}", machine)
+        if _is_folder(f"{top}.local"):
+            yield from _walk(f"{top}.local", f"/{top}/local", None)
 
 
-def _walk(files: int, start: str, shown: str, *, lower: str | None) -> Iterator[Entry]:
-    """Everything under `start`, one folder at a time, by descriptors: no path is too long."""
+def _walk(start: str, shown: str, machine: int | None) -> Iterator[Entry]:
+    """Everything under `start`, which the host sees as `shown`; `machine` is what it lies over."""
     waiting = [(start, shown)]
     while waiting:
         path, name = waiting.pop()
         try:
-            here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=files)
+            here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
                 continue  # removed meanwhile, or deeper than any path can tell
             raise
         try:
             with os.scandir(here) as found:
                 for entry in found:
-                    if start == "root" and path == "root" and entry.name in _NOT_LISTED:
+                    if path == "root" and entry.name in _NOT_LISTED:
                         continue
                     facts = _facts(entry)
                     if facts is None:
                         continue
                     inside = f"{name}/{entry.name}"
-                    lies_over = bool(lower) and os.path.lexists(inside)
-                    yield [_readable(inside), *facts, lies_over]
+                    yield [_readable(inside), *facts, _is_there(machine, inside)]
                     if facts[0] == "folder":
                         waiting.append((f"{path}/{entry.name}", inside))
         finally:
             os.close(here)
+
+
+def _is_there(machine: int | None, path: str) -> bool:
+    if machine is None:
+        return False
+    try:
+        os.stat(path[1:], dir_fd=machine, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def _facts(entry: os.DirEntry[str]) -> Entry | None:
@@ -139,11 +153,8 @@ def _readable(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _is_folder(files: int, name: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=files, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return False
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def _make_parents(path: str) -> None:

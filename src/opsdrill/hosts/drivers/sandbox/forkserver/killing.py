@@ -7,6 +7,7 @@ All of it carries the number of one UTS namespace, which it can neither change n
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
@@ -25,17 +26,29 @@ def kill_marked(mark: int) -> int:
         How many processes were left when time was up.
     """
     end = time.monotonic() + PATIENCE
-    left = 1
-    while left and time.monotonic() < end:
+    while time.monotonic() < end:
         killer = os.fork()
         if killer == 0:
             try:
                 os._exit(min(_sweep(mark, end), 255))
             finally:
                 os._exit(255)
-        status = os.waitpid(killer, 0)[1]
-        left = os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1
-    return left
+        left = _wait_for(killer, end)
+        if left is not None:
+            return left
+    return 1
+
+
+def _wait_for(killer: int, end: float) -> int | None:
+    """How many the killer left; None when it was itself killed, or stopped until time was up."""
+    wait = select.poll()
+    killerfd = os.pidfd_open(killer)
+    wait.register(killerfd, select.POLLIN)
+    if not wait.poll(max(0.0, end - time.monotonic()) * 1000 + 500):
+        signal.pidfd_send_signal(killerfd, signal.SIGKILL)
+    os.close(killerfd)
+    status = os.waitpid(killer, 0)[1]
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
 
 
 def _sweep(mark: int, end: float) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import resource
 import select
 import signal
 import socket
@@ -174,6 +175,8 @@ class ForkServer:
             for host, address in request.hosts.items()
             if host in self._hosts and self._hosts[host].alive
         }
+        if len(members) < len(request.hosts):
+            raise OSError("a host ended before it was connected")
         # Heavy and rarely needed; kept, so that later forks have it at once.
         network = importlib.import_module(_NETWORK)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -336,6 +339,9 @@ def main(fd: str, ids: str) -> None:
     # a child undo this.
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # Each host takes a few descriptors; what runs in it gets limits of its own.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     confine.hide("hosts")
     gc.collect()
     gc.freeze()

@@ -42,9 +42,21 @@ _MASKED_FILES = (
 _MASKED_FOLDERS = ("acpi", "scsi", "asound", "bus", "driver", "fs", "irq", "mtd")
 
 
-def layered() -> list[str]:
-    """This machine's folders of programs: `usr`, and `bin` and so on where not merged into it."""
-    return ["usr", *(top for top in TOP_LINKS if _is_folder(f"/{top}"))]
+def layered(machine: int | None = None) -> list[str]:
+    """This machine's folders of programs: `usr`, and `bin` and so on where not merged into it.
+
+    Args:
+        machine: a file descriptor of this machine's root, for a process that has another one.
+    """
+    return ["usr", *(top for top in TOP_LINKS if _is_real_folder(top, machine))]
+
+
+def _is_real_folder(top: str, machine: int | None) -> bool:
+    path = f"/{top}" if machine is None else top
+    try:
+        return stat.S_ISDIR(os.stat(path, dir_fd=machine, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def build(entries: Iterable[Entry], size: int, *, own_programs: bool) -> int:
