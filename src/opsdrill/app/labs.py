@@ -1,54 +1,45 @@
 """Which lab a run gets its hosts from: a driver's name, a lab file, or the default.
 
-The default is the sandbox where it can work. It never falls back to this very machine.
+The default is the sandbox where it can work, else a container engine. It never falls back to this
+very machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from pydantic import Field
 
 from opsdrill.app.wiring import Place
-from opsdrill.errors import InvalidInput, Problem, UnknownName, UsageError
+from opsdrill.errors import (
+    DriverUnavailable,
+    InvalidInput,
+    OpsDrillError,
+    Problem,
+    UnknownName,
+    UsageError,
+)
 from opsdrill.hosts.driver import DRIVERS, Driver, Finding
-from opsdrill.model.fields import NotBlank, Written
-from opsdrill.model.run import LabChoice
+from opsdrill.hosts.lab import machines
+from opsdrill.model.lab import Lab
+from opsdrill.model.run import LabChoice, RunSpec
+from opsdrill.model.scenario import Scenario
 from opsdrill.runner.phases.preflight import check_findings
 from opsdrill.scenarios.load import load_model
 
-DEFAULT = "sandbox"
+DEFAULTS = ("sandbox", "container")
+"""What is tried, in this order, where nobody names a driver."""
 FOLDER = "labs"
 FILE = "lab.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LATER = ("container", "ssh", "local")
-_LATER_KEYS = ("images", "hosts", "pools", "secrets")
 
-
-class LabDefaults(Written):
-    """What holds for every host of the lab."""
-
-    user: Literal["root"] = "root"
-    image: NotBlank | None = None
-
-
-class LabFile(Written):
-    """The file `lab.yaml`: a driver and what it is told."""
-
-    driver: NotBlank
-    defaults: LabDefaults = LabDefaults()
-    options: Mapping[str, str | int | float] = Field(default_factory=dict)
-    """For the driver itself, such as `size: 256M` of the sandbox."""
-    images: object = None
-    hosts: object = None
-    pools: object = None
-    secrets: object = None
+Notify = Callable[[str, str], None]
 
 
 def choose(lab: str | None, place: Place) -> LabChoice:
-    """The lab that `--lab` means; without it `./lab.yaml`, else the sandbox.
+    """The lab that `--lab` means; without it `./lab.yaml`, else the default.
 
     Raises:
         UnknownName: neither a driver nor a file nor a lab of the data folder.
@@ -58,9 +49,11 @@ def choose(lab: str | None, place: Place) -> LabChoice:
     wanted = lab if lab is not None else place.settings.lab
     if wanted is None:
         here = place.folder / FILE
-        return _from_file(here, "lab") if here.is_file() else _driver(DEFAULT)
+        if here.is_file():
+            return _from_file(here, "lab")
+        return LabChoice(name=DEFAULTS[0], driver=DEFAULTS[0], by_default=True)
     if wanted in DRIVERS.names() or wanted in _LATER:
-        return _driver(wanted)
+        return LabChoice(name=wanted, driver=_known(wanted))
     path = place.folder / Path(wanted).expanduser()
     if path.is_file():
         return _from_file(path, path.stem)
@@ -80,41 +73,162 @@ def _kept(place: Place) -> dict[str, Path]:
     }
 
 
-def _driver(name: str) -> LabChoice:
-    if name not in DRIVERS.names() and name in _LATER:
+def _known(driver: str) -> str:
+    if driver not in DRIVERS.names() and driver in _LATER:
         raise UsageError(
-            f"the driver {name!r} is not part of this version",
+            f"the driver {driver!r} is not part of this version",
             hint=f"drivers: {', '.join(DRIVERS.names())}",
         )
-    if name not in DRIVERS.names():
-        raise UnknownName("driver", name, DRIVERS.names())
-    return LabChoice(name=name, driver=name)
+    if driver not in DRIVERS.names():
+        raise UnknownName("driver", driver, DRIVERS.names())
+    return driver
 
 
 def _from_file(path: Path, name: str) -> LabChoice:
-    file = load_model(path, LabFile)
-    later = [key for key in _LATER_KEYS if getattr(file, key) is not None]
-    if file.defaults.image is not None:
-        later.append("defaults.image")
-    if later:
-        problem = Problem(later[0], "is not part of this version", file=str(path))
-        raise InvalidInput("lab", [problem], hint="what holds now: driver, options")
-    return _driver(file.driver).model_copy(
-        update={
-            "name": name,
-            "options": {key: str(value) for key, value in file.options.items()},
-            "folder": str(path.parent.resolve()),
-        }
+    lab = load_model(path, Lab, noun="lab")
+    try:
+        driver = _known(lab.driver or DEFAULTS[0])
+    except UsageError as error:
+        problem = Problem("driver", error.message, file=str(path))
+        raise InvalidInput("the lab is refused", [problem], hint=error.hint) from None
+    return LabChoice(
+        name=name,
+        driver=driver,
+        options=lab.options_for(driver),
+        folder=str(path.parent.resolve()),
+        lab=lab,
+        digest=lab.digest,
+        by_default=lab.driver is None,
     )
 
 
-async def require(driver: Driver) -> None:
-    """Stop with one clear sentence where the driver cannot work on this machine.
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The driver that gives the hosts of a batch, and the lab as it came to be."""
+
+    driver: Driver
+    lab: LabChoice
+
+    def runs(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """The same runs on that lab."""
+        return [spec.model_copy(update={"lab": self.lab}) for spec in specs]
+
+
+async def settle(place: Place, specs: Sequence[RunSpec], notify: Notify | None = None) -> Settled:
+    """A driver that can work here for all runs of a batch; of a default, the first that can.
+
+    Secrets of the hosts that the scenarios use are looked up here, and only those.
 
     Raises:
-        DriverUnavailable: says what is missing and how to get it.
+        DriverUnavailable: this machine or the lab cannot give such hosts.
+        UsageError: the lab lacks a host, or an image; or a secret cannot be had.
     """
-    check_findings(driver.name, await driver.preflight())
+    scenarios = {spec.scenario.key: spec.scenario for spec in specs}
+    names = {name for scenario in scenarios.values() for name in scenario.host_names}
+    failed: dict[str, OpsDrillError] = {}
+    for lab in _candidates(specs[0].lab):
+        try:
+            for scenario in scenarios.values():
+                check_fit(lab, scenario)
+            driver = await driver_for(place, lab, names, notify)
+            if names:
+                await _require(driver)
+            return Settled(driver, lab)
+        except (DriverUnavailable, UsageError) as error:
+            failed[lab.driver] = error
+    raise _none_works(failed)
+
+
+def _candidates(lab: LabChoice) -> list[LabChoice]:
+    if not lab.by_default:
+        return [lab]
+    found = []
+    for driver in DEFAULTS:
+        if driver in DRIVERS.names():
+            options = lab.lab.options_for(driver) if lab.lab else {}
+            name = lab.name if lab.lab else driver
+            found.append(
+                lab.model_copy(update={"name": name, "driver": driver, "options": options})
+            )
+    return found
+
+
+def _none_works(failed: dict[str, OpsDrillError]) -> OpsDrillError:
+    if len(failed) == 1:
+        return next(iter(failed.values()))
+    hints = [error.hint for error in failed.values() if error.hint]
+    why = "; ".join(error.message for error in failed.values())
+    return DriverUnavailable(why, hint=", or ".join(hints) or None)
+
+
+def check_fit(choice: LabChoice, scenario: Scenario) -> None:
+    """Make sure that the lab has the hosts and the images that a scenario asks for.
+
+    Raises:
+        UsageError: names the first that it lacks.
+    """
+    lab = choice.lab
+    if lab is None:
+        return
+    for host in scenario.hosts:
+        if lab.hosts and choice.driver == lab.driver and not DRIVERS.get(choice.driver).throw_away:
+            if host.name not in lab.hosts and choice.driver != "local":
+                raise UsageError(
+                    f"the scenario {scenario.key} needs the host {host.name!r}, which the lab"
+                    f" {choice.name} does not have",
+                    hint=f"its hosts: {', '.join(lab.hosts)}",
+                )
+            continue
+        image = host.image or lab.defaults.image
+        if image is not None and lab.images:
+            _check_image(choice, lab, image, f"the host {host.name} of {scenario.key}")
+
+
+def _check_image(choice: LabChoice, lab: Lab, image: str, what: str) -> None:
+    if image not in lab.images:
+        raise UsageError(
+            f"{what} needs the image {image!r}, which the lab {choice.name} does not have",
+            hint=f"its images: {', '.join(lab.images)}",
+        )
+    if choice.driver == "fake":
+        return
+    if image not in lab.images_for(choice.driver):
+        raise UsageError(
+            f"{what} needs the image {image!r}, and the lab {choice.name} does not say what the"
+            f" driver {choice.driver} makes of it",
+            hint=f"add `{choice.driver}:` to `images.{image}`",
+        )
+    if choice.driver == "sandbox":
+        raise UsageError(
+            f"{what} needs the image {image!r}, and images of the sandbox are not part of this"
+            " version",
+            hint="leave the image out: a sandbox host is made from this machine's programs",
+        )
+
+
+async def driver_for(
+    place: Place, lab: LabChoice, hosts: Iterable[str] | None, notify: Notify | None = None
+) -> Driver:
+    """A new driver for a lab, told how to log in to some of its hosts, or to all (None).
+
+    Raises:
+        UnknownName: nobody registered it.
+        UsageError: it refuses its options, or a secret cannot be had.
+    """
+    if lab.lab is None or not lab.lab.hosts:
+        return place.driver(lab, notify=notify)
+    folder = Path(lab.folder) if lab.folder else place.folder
+    # Commands that print secrets may take their time, and signals must be heard meanwhile.
+    found = await asyncio.to_thread(machines, lab.lab, folder, hosts)
+    return place.driver(lab, found, notify=notify)
+
+
+async def _require(driver: Driver) -> None:
+    try:
+        check_findings(driver.name, await driver.preflight())
+    except BaseException:
+        await driver.close()
+        raise
 
 
 def blocks(finding: Finding) -> bool:

@@ -139,13 +139,15 @@ async def work(
     """Work the runs off and follow them until all are over or the brake was pulled.
 
     Raises:
-        DriverUnavailable: this machine cannot give such hosts.
+        DriverUnavailable: this machine or the lab cannot give such hosts.
+        UsageError: the lab lacks what a scenario asks for, or a secret cannot be had.
     """
-    driver = place.driver(specs[0].lab)
+    settled = await labs.settle(
+        place, specs, notify=lambda run, line: watch(RunEvent(run, step=line))
+    )
+    driver, specs = settled.driver, settled.runs(specs)
     archive = Archive(store)
     try:
-        if any(spec.scenario.hosts for spec in specs):
-            await labs.require(driver)
         with BoundedSearcher() as searcher:
             tools = RunTools(archive, lambda _lab: driver, searcher, this_process(), publish=watch)
             await _drive(InProcessEngine(tools, parallel=parallel), specs, brake)

@@ -5,7 +5,7 @@ Front ends make one `Place` and hand it to the use cases.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 from opsdrill.app import settings as settings_file
 from opsdrill.app.settings import Settings
 from opsdrill.hosts.driver import DRIVERS, Driver, DriverContext
+from opsdrill.model.lab import LabHost
 from opsdrill.model.run import LabChoice
 from opsdrill.store.home import data_folder, open_store
 from opsdrill.store.store import Store
@@ -49,8 +50,19 @@ class Place:
         """Whether a driver ever worked for this data folder."""
         return self._state(driver).is_dir()
 
-    def driver(self, lab: LabChoice) -> Driver:
+    def driver(
+        self,
+        lab: LabChoice,
+        machines: Mapping[str, LabHost] | None = None,
+        *,
+        notify: Callable[[str, str], None] | None = None,
+    ) -> Driver:
         """A new driver for a lab.
+
+        Args:
+            lab: the lab.
+            machines: how to log in to its hosts.
+            notify: told a run's id and a line about what that run waits for.
 
         Raises:
             UnknownName: nobody registered it.
@@ -60,7 +72,16 @@ class Place:
         folder = Path(lab.folder) if lab.folder else self.folder
         state = self._state(lab.driver)
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return maker(DriverContext(state, lab.options, folder))
+        context = DriverContext(
+            state,
+            lab.options,
+            folder,
+            notify,
+            hosts=machines or {},
+            images=lab.lab.images_for(lab.driver) if lab.lab else {},
+            image=lab.lab.defaults.image if lab.lab else None,
+        )
+        return maker(context)
 
     def _state(self, driver: str) -> Path:
         return self.home / "drivers" / driver
