@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import signal
+from collections import Counter
 from collections.abc import Sequence
 
 from opsdrill.app import runs
@@ -74,14 +75,13 @@ def how_to_go_on(out: Output, order: Order, outcome: Outcome) -> None:
         words += ["--agent", agent]
     for name, value in (("--lab", order.lab), ("--agent-config", order.agent_config)):
         words += [name, str(value)] if value is not None else []
+    often = max(Counter((spec.scenario.key, str(spec.agent)) for spec in outcome.left).values())
+    words += ["--repeat", str(often)] if often > 1 else []
     out.hint(f"to do the rest: {shown(shlex.join(words))}")
 
 
 def _selector(spec: RunSpec, order: Order) -> str:
-    """How this scenario was asked for: by its folder, unless its key was given or found."""
-    asked_by_name = any(not _is_path(word) for word in order.scenarios)
-    return spec.scenario.key if asked_by_name else spec.scenario_folder or spec.scenario.key
-
-
-def _is_path(word: str) -> bool:
-    return "/" in word or word in (".", "..") or word.endswith((".yaml", ".yml", ".json"))
+    """What selects this scenario again: its key where it was found by that or by a tag."""
+    named = spec.scenario.key in (word.casefold() for word in order.scenarios)
+    tagged = all(word.startswith(("tag:", "pack:")) for word in order.scenarios)
+    return spec.scenario.key if named or tagged else spec.scenario_folder or spec.scenario.key

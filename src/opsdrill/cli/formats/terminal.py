@@ -46,7 +46,7 @@ def table(out: Output, results: Sequence[Result]) -> None:
         if extra:
             out.line(extra)
     for result in results:
-        if result.verdict != "passed":
+        if result.verdict in ("failed", "error"):
             out.line()
             # What failed stands in the lines below; a stop may have none.
             headline(out, result, with_reason=result.verdict != "failed")
