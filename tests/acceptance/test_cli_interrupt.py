@@ -94,6 +94,13 @@ def test_a_killed_run_is_listed_as_interrupted_by_the_next_command(cli: Cli, pha
         assert record["tasks"][0]["host"] == "mail-01"
 
 
+def test_runs_that_a_killed_process_never_began_are_interrupted_too(cli: Cli) -> None:
+    process = begun(cli, "setup", "--repeat", "3")
+    process.kill()
+    process.communicate(timeout=HANGS)
+    assert [(row["state"], row["verdict"]) for row in rows(cli)] == [("interrupted", None)] * 3
+
+
 def test_what_was_done_before_the_interruption_is_kept(cli: Cli) -> None:
     """The first run is over when the second one hangs."""
     slow = {"run": "rm -rf /var/spool/queue", "exit_code": 0, "delay": 600}

@@ -9,8 +9,9 @@ from opsdrill.errors import OpsDrillError
 from opsdrill.hosts.driver import DRIVERS, Driver
 from opsdrill.model.run import LabChoice
 from opsdrill.runner.archive import Archive
+from opsdrill.runner.owner import is_gone
 from opsdrill.runner.reap import reap
-from opsdrill.store.store import Store
+from opsdrill.store.store import RunFilter, Store
 
 
 async def recover(place: Place, store: Store) -> list[str]:
@@ -23,7 +24,9 @@ async def recover(place: Place, store: Store) -> list[str]:
     try:
         async with AsyncExitStack() as stack:
             drivers = [await stack.enter_async_context(opened(one)) for one in _used(place)]
-            return await reap(archive, drivers)
+            batches = await archive.keep(_lost_batches, store)
+            lines = await reap(archive, drivers)
+            return lines + await archive.keep(_interrupt_planned, store, batches)
     finally:
         archive.close()
 
@@ -39,3 +42,21 @@ def _used(place: Place) -> list[Driver]:
         except OpsDrillError:
             continue  # it needs options, so it keeps nothing that it could find without them
     return found
+
+
+def _lost_batches(store: Store) -> set[str]:
+    """The batches whose process is no more: a batch is worked off by one process alone."""
+    lost = [run for run, owner in store.running() if owner is None or is_gone(owner)]
+    return {batch for run in lost if (batch := store.get(run).spec.batch) is not None}
+
+
+def _interrupt_planned(store: Store, batches: set[str]) -> list[str]:
+    """End the runs of lost batches that never began: nobody will begin them."""
+    lines = []
+    for batch in batches:
+        planned = RunFilter(state="planned", batch=batch)
+        while rows := store.page(planned, limit=500).rows:
+            for row in rows:
+                store.interrupt(row.id, "its process ended before it began")
+                lines.append(f"run {row.id} never began: its process is no more")
+    return lines
