@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from opsdrill.errors import HostUnreachable, ProvisionFailed
+from opsdrill.errors import DriverUnavailable, HostUnreachable, ProvisionFailed
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import leftovers, places
@@ -287,4 +287,25 @@ async def test_waits_for_memory(tmp_path: Path) -> None:
     assert "waiting for memory" in said[0][1]
     await first.release()
     await (await second).release()
+    await driver.close()
+
+
+async def test_preflight_tries_for_real(driver: SandboxDriver) -> None:
+    """Preflight makes hosts, connects them where a run has several, and leaves nothing."""
+    alone = await driver.preflight(ONE)
+    several = await driver.preflight(THREE)
+    assert [finding.what for finding in several if finding not in alone] == [
+        "hosts of a run reach each other by name"
+    ]
+    assert not [finding for finding in several if finding.blocks]
+    server = (await driver._linked()).pid
+    _nothing_left(_descendants(server) - {(server, (_status(server) or (0, ""))[1])}, server)
+
+
+async def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """A state folder that cannot be made is one sentence that names it."""
+    (tmp_path / "file").write_text("")
+    driver = SandboxDriver(DriverContext(tmp_path / "file" / "state"))
+    with pytest.raises(DriverUnavailable, match="file"):
+        await driver.provision("r", ONE)
     await driver.close()

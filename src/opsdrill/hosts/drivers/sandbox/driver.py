@@ -10,7 +10,7 @@ from functools import partial
 from opsdrill.errors import DriverUnavailable, ProvisionFailed
 from opsdrill.hosts.driver import DriverContext, Finding
 from opsdrill.hosts.drivers.sandbox.facts import host_facts
-from opsdrill.hosts.drivers.sandbox.findings import findings
+from opsdrill.hosts.drivers.sandbox.findings import findings, network_finding
 from opsdrill.hosts.drivers.sandbox.fleet import SandboxFleet, end_hosts
 from opsdrill.hosts.drivers.sandbox.host import SandboxHost
 from opsdrill.hosts.drivers.sandbox.ledger import Ledger, TooBig
@@ -18,6 +18,7 @@ from opsdrill.hosts.drivers.sandbox.leftovers import remove_leftovers
 from opsdrill.hosts.drivers.sandbox.link import Link
 from opsdrill.hosts.drivers.sandbox.messages import Connect, Done, Failed, MakeHost
 from opsdrill.hosts.drivers.sandbox.options import parse_options
+from opsdrill.model.host import Command
 from opsdrill.model.scenario import HostSpec
 
 _BIRTH_SECONDS = 30.0
@@ -42,24 +43,60 @@ class SandboxDriver:
         self._notify = context.notify
         self._link: Link | None = None
         self._starting = asyncio.Lock()
+        self._found: dict[int, list[Finding]] = {}
         self._numbers = itertools.count(1)
 
-    async def preflight(self, hosts: Sequence[HostSpec] = ()) -> list[Finding]:  # noqa: ARG002
+    async def preflight(self, hosts: Sequence[HostSpec] = ()) -> list[Finding]:
+        """Makes real hosts: two that are connected, or one where the run has no more."""
+        kind = min(len(hosts), 2)
+        if kind not in self._found:
+            found = await self._tried(connected=kind != 1, needed=kind == 2)
+            if any(finding.blocks for finding in found):
+                return found
+            # What worked once in this process is not tried again for every run.
+            self._found[kind] = found
+        return self._found[kind]
+
+    async def _tried(self, *, connected: bool, needed: bool) -> list[Finding]:
+        specs = [HostSpec(name=f"preflight-{number}") for number in range(1, 3)]
         try:
             link = await self._linked()
-            host = await self._make(link, "preflight", {})
+            await self._try(link, specs[:1])
         except (DriverUnavailable, ProvisionFailed) as error:
             return findings(None, self._options, str(error))
+        found = findings(link.notes, self._options)
+        if not connected:
+            return found
         try:
-            return findings(link.notes, self._options)
-        finally:
-            await end_hosts(link, "preflight", [host.id])
+            await self._try(link, specs)
+        except ProvisionFailed as error:
+            return [*found, network_finding(str(error), blocks=needed)]
+        return [*found, network_finding("")]
 
     async def provision(self, run: str, hosts: Sequence[HostSpec]) -> SandboxFleet:
         link = await self._linked()
         # A run may be made again before its last hosts are gone; `name` is this time's alone.
         name = f"{run}#{next(self._numbers)}"
         await self._take_memory(run, name, hosts)
+        made = await self._make_all(link, name, hosts)
+        return SandboxFleet(name, link, made, partial(self._ledger.give_back, name))
+
+    async def _try(self, link: Link, specs: Sequence[HostSpec]) -> None:
+        """Make hosts, have one run a command, give them back.
+
+        Raises:
+            ProvisionFailed: something of that does not work.
+        """
+        name = f"preflight#{next(self._numbers)}"
+        made = await self._make_all(link, name, specs)
+        async with SandboxFleet(name, link, made, lambda: None) as fleet:
+            answer = await fleet.hosts[specs[0].name].run(Command(run="true", timeout=20.0))
+        if answer.exit_code != 0:
+            raise ProvisionFailed(specs[0].name, answer.reason or "a command did not work")
+
+    async def _make_all(
+        self, link: Link, name: str, hosts: Sequence[HostSpec]
+    ) -> dict[str, SandboxHost]:
         addresses = {spec.name: f"10.99.0.{number}" for number, spec in enumerate(hosts, start=10)}
         if len(hosts) == 1:
             addresses = {}
@@ -71,8 +108,7 @@ class SandboxDriver:
         except BaseException:
             await asyncio.shield(self._undo(link, name, jobs))
             raise
-        by_name = {host.facts.name: host for host in made}
-        return SandboxFleet(name, link, by_name, partial(self._ledger.give_back, name))
+        return {host.facts.name: host for host in made}
 
     async def reap(self) -> list[str]:
         return [*self._ledger.reap(), *remove_leftovers()]

@@ -56,7 +56,9 @@ def limits(options: Options, notes: Mapping[str, str]) -> dict[str, str]:
         "open files": "1024 for a process, 4096 if it asks for more",
         "usr": "can be changed" if root else "read-only, but for /usr/local",
         "users": (
-            "all" if notes["users"] == "yes" else "root alone: others need the package uidmap"
+            "all"
+            if notes["users"] == "yes"
+            else "root alone: others need the package uidmap and ids in /etc/subuid and /etc/subgid"
         ),
         "system calls": (
             "dangerous ones are refused"

@@ -9,6 +9,7 @@ from opsdrill.hosts.driver import Finding
 from opsdrill.hosts.drivers.sandbox.facts import limits
 from opsdrill.hosts.drivers.sandbox.options import Options
 
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _SYSCTL = Path("/proc/sys")
 
 
@@ -59,6 +60,19 @@ def findings(notes: Mapping[str, str] | None, options: Options, trouble: str = "
     ]
 
 
+def network_finding(trouble: str, *, blocks: bool = False) -> Finding:
+    """Whether hosts of one run can be connected.
+
+    Args:
+        trouble: why they cannot; empty when they can.
+        blocks: the run needs it.
+    """
+    what = "hosts of a run reach each other by name"
+    if not trouble:
+        return Finding(what, True)
+    return Finding(what, False, trouble, "modprobe -a veth bridge", blocks=blocks)
+
+
 def _remedy(trouble: str) -> str:
     """The one step that mends it, as far as this machine's settings tell."""
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
@@ -68,9 +82,11 @@ def _remedy(trouble: str) -> str:
     if _setting("user/max_user_namespaces") == "0":
         return "sysctl user.max_user_namespaces=10000"
     if "mount proc" in trouble:
-        return "this container masks /proc: start it with --privileged, or use `--lab container`"
+        return "/proc is partly masked, as in a container: start it with --privileged"
     if "overlay" in trouble:
         return "modprobe overlay, or run as an ordinary user"
+    if "not permitted" in trouble and any(Path(name).exists() for name in _CONTAINER_MARKS):
+        return "start this container with --privileged, or use `--lab container`"
     return "use `--lab container`"
 
 

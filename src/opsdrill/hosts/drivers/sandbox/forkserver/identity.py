@@ -15,6 +15,7 @@ from opsdrill.hosts.drivers.sandbox.forkserver import kernel
 
 _EVERY_ID = 4294967295
 _RANGE = 65536
+_CAP_SYS_ADMIN = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def become_root() -> Identity:
     Raises:
         OSError: user namespaces are forbidden here.
     """
-    if os.geteuid() == 0 and _maps_everything():
+    if os.geteuid() == 0 and _maps_everything() and _administers():
         return Identity(True, _EVERY_ID)
     user, group = os.geteuid(), os.getegid()
     ranges = _sub_range("/etc/subuid", user), _sub_range("/etc/subgid", user)
@@ -66,6 +67,13 @@ def _maps_everything() -> bool:
     """False for the root of somebody else's user namespace, such as a rootless container's."""
     with open("/proc/self/uid_map", "rb") as lines:
         return [line.split() for line in lines] == [[b"0", b"0", b"%d" % _EVERY_ID]]
+
+
+def _administers() -> bool:
+    """False for the root of a container that may not mount anything."""
+    with open("/proc/self/status", "rb") as lines:
+        effective = next(line.split()[1] for line in lines if line.startswith(b"CapEff:"))
+    return bool(int(effective, 16) >> _CAP_SYS_ADMIN & 1)
 
 
 def _sub_range(path: str, user: int) -> int:
