@@ -82,6 +82,13 @@ def upsert(
     )
 
 
+def lock_alone(connection: Connection, table: Table) -> None:
+    """Nobody else changes `table` until this writing transaction ends, and reads it only stale."""
+    # On SQLite a transaction that writes is alone from its beginning.
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(f"LOCK TABLE {table.name} IN EXCLUSIVE MODE")
+
+
 def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table)

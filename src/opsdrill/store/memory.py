@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import RLock
 
+from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.event import JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
@@ -15,6 +16,8 @@ from opsdrill.model.run import RunSpec
 from opsdrill.store import course
 from opsdrill.store.cursor import check_limit, decode, encode, microseconds
 from opsdrill.store.files import digest_of
+from opsdrill.store.lease_course import Gone
+from opsdrill.store.memory_leases import LeaseRows, MemoryLeases
 from opsdrill.store.store import Owner, Page, RunFilter, RunRow, StoredGrade, StoredRun
 
 FOUND_LIMIT = 20
@@ -108,6 +111,7 @@ class MemoryStore:
         self._waiting: set[str] = set()
         """Files that were put for a run which is still to be planned."""
         self._planned = 0
+        self._lease_rows = LeaseRows()
 
     def close(self) -> None:
         pass
@@ -291,6 +295,11 @@ class MemoryStore:
     def file(self, digest: str) -> bytes:
         with self._lock:
             return self._files[digest]
+
+    # lasting hosts
+
+    def leases(self, owner: Owner, gone: Gone, *, seconds: float = LEASE_SECONDS) -> MemoryLeases:
+        return MemoryLeases(self._lease_rows, owner, gone, self._clock, seconds)
 
     # parts
 

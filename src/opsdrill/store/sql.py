@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from opsdrill.errors import StoreError
+from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.result import Grade, Phase, Result
 from opsdrill.model.run import RunSpec
 from opsdrill.store import course, documents, queries, rows
@@ -18,6 +19,8 @@ from opsdrill.store.cursor import check_limit, decode, encode, microseconds, mom
 from opsdrill.store.database import Database
 from opsdrill.store.evidence import SqlEvidence
 from opsdrill.store.files import Files
+from opsdrill.store.lease_course import Gone
+from opsdrill.store.leases import SqlLeases
 from opsdrill.store.schema import prepare
 from opsdrill.store.store import Owner, Page, RunFilter, StoredGrade, StoredRun
 
@@ -187,6 +190,11 @@ class SqlStore(SqlEvidence):
 
     def file(self, digest: str) -> bytes:
         return self._files.read(digest)
+
+    # lasting hosts
+
+    def leases(self, owner: Owner, gone: Gone, *, seconds: float = LEASE_SECONDS) -> SqlLeases:
+        return SqlLeases(self._database, owner, gone, self._clock, seconds)
 
     # parts
 

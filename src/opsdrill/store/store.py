@@ -7,11 +7,12 @@ overwritten. Calls are synchronous and short; several threads and processes may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from opsdrill.hosts.lease import LEASE_SECONDS, LeaseBook
 from opsdrill.model.event import JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
@@ -221,3 +222,15 @@ class Store(Protocol):
 
     def file(self, digest: str) -> bytes:
         """The body with this SHA-256 in hex. Raises KeyError when there is none."""
+
+    # lasting hosts
+    def leases(
+        self, owner: Owner, gone: Callable[[Owner], bool], *, seconds: float = LEASE_SECONDS
+    ) -> LeaseBook:
+        """The book of leases, as one process uses it.
+
+        Args:
+            owner: that process.
+            gone: whether another one is known to live no more; its leases end at once.
+            seconds: how long a lease holds without being renewed.
+        """

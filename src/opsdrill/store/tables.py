@@ -7,6 +7,8 @@
     grades       every grade of a run, numbered, never overwritten
     files        the bodies that lie in the folder of files, by content
     file_uses    which run uses which of them
+    leases       which run has lasting hosts, or waits for them; the number is never used again
+    lease_hosts  the machines of each
 
 A run has a number of its own here, so that the rows below it stay small whatever its id is.
 Moments are microseconds since 1970 in UTC.
@@ -143,4 +145,29 @@ FILE_USES = Table(
     METADATA,
     _run_key(),
     Column("digest", Text, ForeignKey(FILES.c.digest), primary_key=True, index=True),
+)
+
+LEASES = Table(
+    "leases",
+    METADATA,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("run", AnyText, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("held", Boolean, nullable=False),
+    Column("owner_machine", AnyText, nullable=False),
+    Column("owner_boot", AnyText, nullable=False),
+    Column("owner_pid", BigInteger, nullable=False),
+    Column("owner_started", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    UniqueConstraint("run", "attempt"),
+    sqlite_autoincrement=True,
+)
+
+LEASE_HOSTS = Table(
+    "lease_hosts",
+    METADATA,
+    Column("lease", NUMBER, ForeignKey(LEASES.c.number), primary_key=True, autoincrement=False),
+    Column("key", AnyText, primary_key=True),
+    Column("name", AnyText, nullable=False),
 )
