@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from opsdrill.agents.adapter import ADAPTERS
 from opsdrill.app import agents, labs, scenarios
 from opsdrill.app.history import unfinished
+from opsdrill.app.recovery import recover
 from opsdrill.app.wiring import Place
 from opsdrill.model.result import Result
 from opsdrill.model.run import AgentChoice, RunSpec, StoredFile
@@ -23,6 +25,8 @@ from opsdrill.runner.phases.preflight import context_of
 from opsdrill.runner.tools import RunTools, new_run_id
 from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.store.store import Store
+
+__all__ = ["Batch", "Brake", "Order", "Outcome", "RunEvent", "plan", "planned", "work"]
 
 Watch = Callable[[RunEvent], None]
 
@@ -72,6 +76,42 @@ class Outcome:
     interrupted: bool
     left: tuple[RunSpec, ...]
     """The runs that have no verdict, because somebody stopped the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Planned runs, to be worked off in the data folder of `place`."""
+
+    place: Place
+    store: Store
+    specs: Sequence[RunSpec]
+    parallel: int
+
+    async def work(self, watch: Watch, note: Callable[[str], None], brake: Brake) -> Outcome:
+        """Clean up after processes that were killed, then work the runs off.
+
+        Args:
+            watch: told everything that happens in the runs.
+            note: told what was cleaned up, one line each.
+            brake: ends the batch before its runs are over.
+
+        Raises:
+            DriverUnavailable: this machine or the lab cannot give such hosts.
+            UsageError: the lab lacks what a scenario asks for, or a secret cannot be had.
+        """
+        for line in await recover(self.place, self.store):
+            note(line)
+        return await work(
+            self.place, self.store, self.specs, parallel=self.parallel, watch=watch, brake=brake
+        )
+
+
+@contextmanager
+def planned(place: Place, order: Order) -> Iterator[Batch]:
+    """The runs that an order asks for. Raises as `plan`."""
+    with place.store() as store:
+        specs = plan(place, order, store)
+        yield Batch(place, store, specs, order.parallel or place.settings.parallel or 1)
 
 
 def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:

@@ -6,11 +6,8 @@ import asyncio
 import shlex
 import signal
 from collections import Counter
-from collections.abc import Sequence
 
-from opsdrill.app import runs
-from opsdrill.app.recovery import recover
-from opsdrill.app.runs import Brake, Order, Outcome
+from opsdrill.app.runs import Batch, Brake, Order, Outcome, planned
 from opsdrill.cli.choices import FailOn, ResultFormat
 from opsdrill.cli.front import INTERRUPTED, Front
 from opsdrill.cli.output import Output
@@ -18,18 +15,14 @@ from opsdrill.cli.progress import Progress, progress_for
 from opsdrill.cli.report import report
 from opsdrill.cli.text import shown
 from opsdrill.model.run import RunSpec
-from opsdrill.store.store import Store
 
 
 def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | None) -> int:
     """Do the whole job; returns the exit status."""
-    with told.place.store() as store:
-        specs = runs.plan(told.place, order, store)
-        parallel = order.parallel or told.place.settings.parallel or 1
-        with progress_for(told.out, specs) as progress:
-            outcome = asyncio.run(_work(told, store, specs, parallel, progress))
-            if outcome.interrupted:
-                _be_deaf()  # all is given back; only the report is left
+    with planned(told.place, order) as batch, progress_for(told.out, batch.specs) as progress:
+        outcome = asyncio.run(_work(batch, progress))
+        if outcome.interrupted:
+            _be_deaf()  # all is given back; only the report is left
     status = report(told, outcome.results, format, fail_on)
     if not outcome.interrupted:
         return status
@@ -37,9 +30,7 @@ def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | Non
     return INTERRUPTED
 
 
-async def _work(
-    told: Front, store: Store, specs: Sequence[RunSpec], parallel: int, progress: Progress
-) -> Outcome:
+async def _work(batch: Batch, progress: Progress) -> Outcome:
     brake = Brake()
 
     def stop() -> None:
@@ -52,11 +43,7 @@ async def _work(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    for line in await recover(told.place, store):
-        progress.note(line)
-    return await runs.work(
-        told.place, store, specs, parallel=parallel, watch=progress.tell, brake=brake
-    )
+    return await batch.work(progress.tell, progress.note, brake)
 
 
 def _be_deaf() -> None:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from opsdrill.app.runs import RunEvent
 from opsdrill.cli.output import Output
 from opsdrill.cli.text import shown
 from opsdrill.model.event import Said, TaskCreated, ToolCalled
 from opsdrill.model.run import RunSpec
-from opsdrill.runner.engine import RunEvent
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from opsdrill import cli
 from opsdrill.app.settings import KEYS, variable
 from opsdrill.cli.main import app
 from opsdrill.model.result import Result, RuleResult
@@ -79,3 +81,12 @@ def test_every_command_has_a_first_line_that_fits_the_list_of_commands() -> None
     for name, command in commands():
         first = (command.help or "").split("\n")[0]
         assert first.endswith(".") and len(first) <= 66, name
+
+
+def test_the_command_line_calls_only_the_use_cases() -> None:
+    """Front ends know `app`, the nouns and the errors, and no room below them."""
+    for path in Path(cli.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("opsdrill."):
+                room = str(node.module).split(".")[1]
+                assert room in ("cli", "app", "model", "errors"), f"{path}:{node.lineno}"
