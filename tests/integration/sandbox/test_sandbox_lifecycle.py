@@ -72,6 +72,15 @@ def _descendants(root: int) -> set[tuple[int, str]]:
     return {(pid, alive[pid][1]) for pid in found if pid in alive}
 
 
+def _descriptors(pid: int) -> int:
+    """How many files a process has open; 0 for the fork server of an ordinary user, who is kept
+    out of it."""
+    try:
+        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except PermissionError:
+        return 0
+
+
 def _wait_until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + 20
     while not condition():
@@ -309,3 +318,53 @@ async def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DriverUnavailable, match="file"):
         await driver.provision("r", ONE)
     await driver.close()
+
+
+async def test_forty_runs_interrupted_at_random(driver: SandboxDriver) -> None:
+    """Forty runs cancelled at any moment leak no process, group, memory share or descriptor."""
+    chance = random.Random(48)
+    await (await driver.provision("first", THREE)).release()
+    server = (await driver._linked()).pid
+    before = _descriptors(os.getpid()), _descriptors(server)
+
+    async def one(number: int) -> None:
+        async with await driver.provision(f"r{number}", THREE[: 1 + number % 3]) as fleet:
+            run = "setsid sleep 9999 & yes | head -c 1000000; sleep 9999"
+            await asyncio.gather(
+                *(host.run(Command(run=run)) for host in fleet.hosts.values()),
+                *(host.put("/srv/file", b"x" * 1000) for host in fleet.hosts.values()),
+                *(host.mark() for host in fleet.hosts.values()),
+            )
+
+    async def interrupted(number: int) -> None:
+        call = asyncio.ensure_future(one(number))
+        await asyncio.sleep(chance.random() * 0.5)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    for batch in range(5):
+        await asyncio.gather(*(interrupted(8 * batch + number) for number in range(8)))
+    end = time.monotonic() + 30
+    while len(_descendants(server)) > 1:
+        assert time.monotonic() < end, "a process is left"
+        await asyncio.sleep(0.05)
+    assert driver._ledger._taken == {}
+    _nothing_left(set(), server)
+    assert (_descriptors(os.getpid()), _descriptors(server)) == before
+    async with await driver.provision("after", ONE) as fleet:
+        assert (await fleet.hosts["web-01"].run(Command(run="true"))).exit_code == 0
+
+
+async def test_sixty_four_hosts_in_one_run(driver: SandboxDriver) -> None:
+    """The largest scenario: all hosts know each other's names and reach each other."""
+    names = [HostSpec(name=f"node-{number}") for number in range(64)]
+    async with await driver.provision("large", names) as fleet:
+        last = fleet.hosts["node-63"]
+        await last.run(Command(run="cd /srv; python3 -m http.server 80 >/dev/null 2>&1 &"))
+        fetch = (
+            "for i in $(seq 50); do python3 -c 'import urllib.request as u;"
+            ' u.urlopen("http://node-63/", timeout=5)\' 2>/dev/null && exit;'
+            " sleep 0.1; done; exit 1"
+        )
+        assert (await fleet.hosts["node-0"].run(Command(run=fetch))).exit_code == 0

@@ -44,6 +44,7 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     send,
 )
 
+_IN_THE_MAKING = -1
 _NETWORK = "opsdrill.hosts.drivers.sandbox.forkserver.network"
 
 
@@ -78,8 +79,15 @@ class ForkServer:
             if fd == self._owner.fileno():
                 running = self._one_request()
             else:
-                self._ready[fd]()
+                self._attend(fd)
         self._end_all()
+
+    def _attend(self, fd: int) -> None:
+        """Something happened to one host or network; whatever it was, the others go on."""
+        try:
+            self._ready[fd]()
+        except OSError as error:
+            print(f"fork server: {error}", file=sys.stderr)  # noqa: T201
 
     def _notes(self) -> dict[str, str]:
         bounded = {controller for place in self._places for controller in place.controllers}
@@ -185,20 +193,26 @@ class ForkServer:
             (reply.fileno(), theirs.fileno()),
         )
         theirs.close()
+        self._networks[request.run] = _IN_THE_MAKING
         self._watch(ours.fileno(), lambda: self._keep_network(request.run, ours))
 
     def _keep_network(self, run: str, ours: socket.socket) -> None:
         self._unwatch(ours.fileno())
         with ours:
             _, fds, _, _ = socket.recv_fds(ours, 16, 1)
-            if fds:
+            if fds and run in self._networks:
                 os.set_inheritable(fds[0], False)
                 self._networks[run] = fds[0]
                 ours.send(b"kept")
+            else:  # it failed, or the run was given back meanwhile
+                self._networks.pop(run, None)
+                for fd in fds:
+                    os.close(fd)
 
     def _release(self, request: Release, reply: socket.socket) -> None:
-        if request.run in self._networks:
-            os.close(self._networks.pop(request.run))
+        network = self._networks.pop(request.run or "", _IN_THE_MAKING)
+        if network != _IN_THE_MAKING:
+            os.close(network)
         hosts = [self._hosts.pop(host) for host in request.hosts if host in self._hosts]
         for host in hosts:
             _kill(host)
