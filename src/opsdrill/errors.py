@@ -8,7 +8,8 @@
     |-- DriverUnavailable       operator        this machine or lab cannot give such hosts
     |-- HostError               infrastructure
     |   |-- ProvisionFailed     infrastructure  a host could not be made
-    |   `-- HostUnreachable     infrastructure  a host does not answer
+    |   |-- HostUnreachable     infrastructure  a host does not answer
+    |   `-- LeaseLost           infrastructure  a lasting host may be another run's by now
     |-- SetupFailed             author          a setup step ended otherwise than it should
     |-- NotReady                author          the fault does not show after setup
     |-- RequirementMissing      author          a host lacks what the scenario requires
@@ -136,6 +137,15 @@ class ProvisionFailed(HostError):
 
 class HostUnreachable(HostError):
     pass
+
+
+class LeaseLost(HostError):
+    def __init__(self, hosts: str, why: str) -> None:
+        super().__init__(
+            hosts,
+            f"the run was stopped, since its lease of the host was lost: {why}",
+            hint="run it again; setup begins with the scenario's restore steps",
+        )
 
 
 class SetupFailed(OpsDrillError):

@@ -1,7 +1,7 @@
 """The main path: one run, from the first check to the stored verdict. Read this first.
 
     begin      the run's row says who works on it
-    preflight  rules, lab and agent can work at all
+    preflight  rules, lab and agent can work at all; lasting hosts are this run's alone from here
     provision  hosts are made; they have what the scenario requires, and its files
     setup      the hosts are broken on purpose
     ready      the fault is proved to be there
@@ -22,9 +22,9 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from opsdrill.agents.adapter import Adapter
-from opsdrill.errors import OpsDrillError
+from opsdrill.errors import LeaseLost, OpsDrillError
 from opsdrill.grading.engine import grade
-from opsdrill.hosts.driver import Driver, Host
+from opsdrill.hosts.driver import Host
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Grade, Result
@@ -32,17 +32,19 @@ from opsdrill.model.run import RunSpec
 from opsdrill.runner.archive import landed
 from opsdrill.runner.batches import EventBatches
 from opsdrill.runner.engine import RunEvent
-from opsdrill.runner.giving_back import give_back
 from opsdrill.runner.journal import Journal
 from opsdrill.runner.phases.changes import changes
 from opsdrill.runner.phases.execute import Attendance, assignment, execute, ticket
 from opsdrill.runner.phases.files import put_files
+from opsdrill.runner.phases.lease import lease
 from opsdrill.runner.phases.preflight import context_of, preflight
+from opsdrill.runner.phases.provision import provision
 from opsdrill.runner.phases.ready import ready
 from opsdrill.runner.phases.requires import requires
 from opsdrill.runner.phases.restore import restore
 from opsdrill.runner.phases.setup import setup
 from opsdrill.runner.phases.steps import on_each
+from opsdrill.runner.phases.users import as_lab_says
 from opsdrill.runner.phases.validate import ask_hosts
 from opsdrill.runner.result import Stop, broken_off, graded, stopped
 from opsdrill.runner.tools import RunTools
@@ -93,52 +95,55 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
 
 
 async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
+    """Begin, and give everything back at the end, whatever became of the phases."""
+    await journal.begin()
+    spec = spec.model_copy(update={"scenario": as_lab_says(spec)})
+    verdict: Grade | None = None
+    try:
+        async with AsyncExitStack() as given_back:
+            verdict = await _phases(spec, tools, journal, given_back)
+    except LeaseLost as error:
+        if verdict is None:
+            raise
+        journal.warnings.append(f"when all was graded: {error}")
+    assert verdict is not None
+    return verdict
+
+
+async def _phases(
+    spec: RunSpec, tools: RunTools, journal: Journal, given_back: AsyncExitStack
+) -> Grade:
     """The phases, one after the other; what a phase needs of an earlier one is a plain value."""
     scenario, store = spec.scenario, journal.store
-    await journal.begin()
     async with journal.phase("preflight"):
         driver = tools.driver(spec.lab)
         adapter = tools.adapter(spec.agent.adapter)(context_of(spec))
+        leased = await lease(spec, journal.attempt, tools, driver, given_back)
         await preflight(scenario, driver, adapter)
-    async with AsyncExitStack() as given_back:
-        async with journal.phase("provision") as notes:
-            hosts = await _provision(spec, driver, journal, given_back)
-            await requires(scenario, hosts, notes.answers)
-            if (
-                not driver.throw_away
-            ):  # what an earlier run left; where nothing was left, steps fail
-                await restore(scenario, hosts, notes.answers)
-            await put_files(scenario, spec.files, hosts, tools.archive)
-        async with journal.phase("setup") as notes:
-            notes.skipped = None if scenario.setup else "the scenario has no setup steps"
-            await setup(scenario, hosts, notes.answers)
-        async with journal.phase("ready") as notes:
-            notes.skipped = None if scenario.ready else "the scenario has no ready checks"
-            await ready(scenario, hosts, notes.answers)
-            await on_each(hosts, lambda name: hosts[name].mark())
-        async with journal.phase("execute"):
-            record = await _execute(spec, tools, journal, adapter, hosts)
-        async with journal.phase("validate"):
-            for facts, changed in await changes(hosts, journal.warnings):
-                journal.later(store.save_host, spec.id, journal.attempt, facts, changed)
-            answers = await _ask_hosts(spec, journal, hosts)
-            version = spec.scenario_version
-            return await asyncio.to_thread(
-                grade, scenario, record, answers, tools.searcher, scenario_version=version
-            )
-
-
-async def _provision(
-    spec: RunSpec, driver: Driver, journal: Journal, given_back: AsyncExitStack
-) -> Mapping[str, Host]:
-    """Make the hosts, and make sure that they are restored and given back at the end."""
-    if not spec.scenario.hosts:
-        return {}
-    fleet = await driver.provision(spec.id, spec.scenario.hosts)
-    given_back.push_async_callback(give_back, driver, fleet, journal)
-    for host in fleet.hosts.values():
-        journal.later(journal.store.save_host, spec.id, journal.attempt, host.facts)
-    return fleet.hosts
+    async with journal.phase("provision") as notes:
+        hosts = await provision(spec, driver, journal, given_back, leased)
+        await requires(scenario, hosts, notes.answers)
+        if not driver.throw_away:
+            # What an earlier run left; where nothing was left, steps fail.
+            await restore(scenario, hosts, notes.answers)
+        await put_files(scenario, spec.files, hosts, tools.archive)
+    async with journal.phase("setup") as notes:
+        notes.skipped = None if scenario.setup else "the scenario has no setup steps"
+        await setup(scenario, hosts, notes.answers)
+    async with journal.phase("ready") as notes:
+        notes.skipped = None if scenario.ready else "the scenario has no ready checks"
+        await ready(scenario, hosts, notes.answers)
+        await on_each(hosts, lambda name: hosts[name].mark())
+    async with journal.phase("execute"):
+        record = await _execute(spec, tools, journal, adapter, hosts)
+    async with journal.phase("validate"):
+        for facts, changed in await changes(hosts, journal.warnings):
+            journal.later(store.save_host, spec.id, journal.attempt, facts, changed)
+        answers = await _ask_hosts(spec, journal, hosts)
+        version = spec.scenario_version
+        return await asyncio.to_thread(
+            grade, scenario, record, answers, tools.searcher, scenario_version=version
+        )
 
 
 async def _execute(
@@ -178,7 +183,7 @@ async def _ask_hosts(
     """The host answers, kept before they are graded."""
     answers: list[HostAnswer] = []
     try:
-        await ask_hosts(spec.scenario, hosts, answers)
+        await ask_hosts(spec.scenario, hosts, answers, spec.lab.user_of)
     finally:
         kept = tuple(answers)
         await journal.keep(journal.store.save_answers, spec.id, journal.attempt, kept)

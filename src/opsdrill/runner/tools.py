@@ -13,6 +13,7 @@ from opsdrill.model.run import LabChoice
 from opsdrill.patterns import Searcher
 from opsdrill.runner.archive import Archive
 from opsdrill.runner.engine import RunEvent
+from opsdrill.runner.leases import LeaseKeeper
 from opsdrill.store.store import Owner
 
 
@@ -42,6 +43,7 @@ class RunTools:
         publish: told what happens, on the loop's thread; must be quick and must not raise.
         clock: the present moment, with an offset.
         new_id: gives ids for runs that the runner plans itself.
+        leases: keeps lasting hosts for one run at a time; None where nobody else uses them.
     """
 
     archive: Archive
@@ -52,3 +54,4 @@ class RunTools:
     publish: Callable[[RunEvent], None] = _unheard
     clock: Callable[[], datetime] = _now
     new_id: Callable[[], str] = new_run_id
+    leases: LeaseKeeper | None = None

@@ -1,0 +1,98 @@
+"""Hosts that answer only as long as their lease holds.
+
+A process that was stopped for a while may go on with its next command before it learns that its
+lease ran out; that command must not reach a host that is another run's by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+from opsdrill.errors import HostUnreachable
+from opsdrill.hosts.driver import Fleet, Host
+from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
+
+
+class Grant(Protocol):
+    """A lease, as far as a host must know it."""
+
+    @property
+    def lost(self) -> str | None:
+        """Why the hosts may be somebody else's by now; None while they are this run's."""
+
+
+class LeasedHost:
+    """A host behind its lease (see `Host`)."""
+
+    def __init__(self, host: Host, grant: Grant) -> None:
+        self._host = host
+        self._grant = grant
+
+    @property
+    def facts(self) -> HostFacts:
+        return self._host.facts
+
+    async def run(self, command: Command) -> HostAnswer:
+        if (lost := self._grant.lost) is None:
+            return await self._host.run(command)
+        now = datetime.now(UTC)
+        return HostAnswer(
+            on=self.facts.name,
+            run=command.run,
+            unreachable=True,
+            user=command.user,
+            timeout=command.timeout,
+            reason=f"the lease of the host was lost: {lost}",
+            started_at=now,
+            ended_at=now,
+        )
+
+    async def put(
+        self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
+    ) -> None:
+        self._must_hold()
+        await self._host.put(path, content, mode=mode, owner=owner)
+
+    async def get(self, path: str, *, limit: int = 1024 * 1024) -> bytes:
+        self._must_hold()
+        return await self._host.get(path, limit=limit)
+
+    async def mark(self) -> None:
+        self._must_hold()
+        await self._host.mark()
+
+    async def changed(self) -> tuple[ChangedFile, ...] | None:
+        return None if self._grant.lost else await self._host.changed()
+
+    def _must_hold(self) -> None:
+        if (lost := self._grant.lost) is not None:
+            raise HostUnreachable(self.facts.name, f"its lease was lost: {lost}")
+
+
+class LeasedFleet:
+    """The hosts of a run behind their lease (see `Fleet`)."""
+
+    def __init__(self, fleet: Fleet, grant: Grant) -> None:
+        self._fleet = fleet
+        self._hosts = {name: LeasedHost(host, grant) for name, host in fleet.hosts.items()}
+
+    @property
+    def hosts(self) -> Mapping[str, LeasedHost]:
+        return self._hosts
+
+    async def release(self) -> None:
+        await self._fleet.release()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.release()
