@@ -91,12 +91,21 @@ def test_a_wrong_file_exits_with_2_and_names_the_path(
         (QUEUE, RECORD, "--host-answers", "missing.json"),
         (QUEUE,),
         ("tag:basics", RECORD),
+        ("", RECORD),
     ],
 )
 def test_what_is_not_there_exits_with_2(cli: Cli, words: tuple[str, ...]) -> None:
     done = cli("grade", *words)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
+
+
+def test_a_wrong_choice_is_told_with_the_right_ones(cli: Cli) -> None:
+    done = cli("grade", QUEUE, RECORD, "--format", "xml")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: invalid value for '--format': 'xml' is not one of 'table'"
+    )
 
 
 def test_a_record_in_another_format_is_refused_in_one_sentence(cli: Cli) -> None:

@@ -80,7 +80,7 @@ def _meant(known: Catalogue, word: str) -> list[Entry]:
     ]
     if mine:
         return mine
-    below = Catalogue([Path(word)]).entries if Path(word).is_dir() else ()
+    below = Catalogue([Path(word)]).entries if word and Path(word).is_dir() else ()
     return list(below) or [_entry(loaded) for loaded in known.select([word])]
 
 

@@ -148,7 +148,7 @@ def _usage(error: typer.TyperException, out: Output) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         out.note(error.format_message())
         return
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
     out.note(f"error: {message[:1].lower()}{message[1:]}")
     if context is not None:
         out.hint(f"see `{context.command_path} --help`")

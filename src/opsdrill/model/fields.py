@@ -6,6 +6,7 @@ as leaving it out. `Recorded` is for what programs write (job records, results).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -52,31 +53,48 @@ def _tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+_RFC_3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII
+)
+
+
 def _instant(value: object) -> object:
     """RFC 3339 with an offset, microseconds kept; a naive time compares with nothing."""
-    if isinstance(value, datetime):
-        parsed = value
-    elif isinstance(value, str):
-        if len(value) < 11 or value[10] not in "Tt ":
-            raise PydanticCustomError("instant", "is not a time like 2026-01-31T12:00:00Z")
-        try:
-            parsed = datetime.fromisoformat(value)
-        except ValueError:
-            raise PydanticCustomError(
-                "instant", "is not a time like 2026-01-31T12:00:00Z"
-            ) from None
-    else:
-        raise PydanticCustomError("instant", "must be a text like 2026-01-31T12:00:00Z")
+    parsed = value if isinstance(value, datetime) else _parsed(value)
     if parsed.tzinfo is None:
         raise PydanticCustomError(
             "instant", "is a time without an offset; add Z or one like +02:00"
         )
-    return parsed.astimezone(UTC)
+    try:
+        return parsed.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError(
+            "instant", "is a time outside of the years 1 to 9999 in UTC"
+        ) from None
+
+
+def _parsed(value: object) -> datetime:
+    if not isinstance(value, str):
+        raise PydanticCustomError("instant", "must be a text like 2026-01-31T12:00:00Z")
+    # Python's reader also takes weeks, times without seconds and other forms of ISO 8601.
+    form = _RFC_3339.fullmatch(value)
+    try:
+        if form is not None:
+            return datetime.fromisoformat(value.upper())
+    except ValueError:
+        pass  # a 13th month, an offset of a hundred hours
+    raise PydanticCustomError("instant", "is not a time like 2026-01-31T12:00:00Z")
 
 
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise PydanticCustomError("blank", "must not be blank")
+    return value
+
+
+def _no_nul(value: str) -> str:
+    if "\0" in value:
+        raise PydanticCustomError("nul", "holds a NUL character, which no shell can be given")
     return value
 
 
@@ -132,8 +150,10 @@ Instant = Annotated[
 NotBlank = Annotated[
     str, AfterValidator(_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})
 ]
-ShellText = Annotated[NotBlank, BeforeValidator(_unix_lines)]
-"""A shell command as written, with LF line ends."""
+AskedText = Annotated[str, BeforeValidator(_unix_lines)]
+"""A shell command as it was asked of a host, with LF line ends."""
+ShellText = Annotated[NotBlank, AfterValidator(_no_nul), BeforeValidator(_unix_lines)]
+"""A shell command as people write it: not blank, with LF line ends."""
 
 HostName = Annotated[str, StringConstraints(pattern=DNS_LABEL)]
 """A DNS label."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from opsdrill.model.fields import Instant, Items, Recorded
+from opsdrill.model.fields import AskedText, Instant, Items, Recorded
 
 OUTPUT_LIMIT = 1024 * 1024
 """Bytes of each output stream that are kept; more is read and dropped."""
@@ -36,7 +36,7 @@ class HostAnswer(Recorded):
     """
 
     on: str
-    run: str
+    run: AskedText
     exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
     timed_out: Literal[True] | None = None
     unreachable: Literal[True] | None = None

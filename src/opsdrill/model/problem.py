@@ -196,6 +196,7 @@ _KINDS = {
     "recursion_loop": "is nested too deep",
     "extra_forbidden": "is not a known key here",
 }
+_WORDS = {"True": "true", "False": "false"}
 _OURS_WITH_INPUT = frozenset({"not_absolute", "outside"})
 
 
@@ -206,6 +207,7 @@ def _message(item: ErrorDetails) -> str:
         text = SHAPES.get(str(context["pattern"])) or f"must match {context['pattern']}"
     if kind == "literal_error":
         choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        choices = _WORDS.get(choices, choices)
         text = f"must be one of {choices}" if ", " in choices else f"must be {choices}"
     if kind.endswith("_type") or kind in _SHOWING:
         text += f", not {shown(value)}"

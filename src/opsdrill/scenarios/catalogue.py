@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from opsdrill.errors import InvalidInput, OpsDrillError, Problem, UnknownName, UsageError
-from opsdrill.scenarios.document import Document
+from opsdrill.scenarios.document import SYNTAX, Document
 from opsdrill.scenarios.load import (
     SCENARIO_FILES,
     LoadedScenario,
@@ -114,6 +114,8 @@ class Catalogue:
         return list(chosen.values())
 
     def _meant(self, word: str) -> list[LoadedScenario]:
+        if not word.strip():
+            raise UsageError("an empty word selects nothing", hint="give a path, a key or tag:NAME")
         kind, colon, name = word.partition(":")
         if colon and kind == "tag":
             return self._all("tag", name, [e for e in self.entries if name in e.tags], self.tags())
@@ -178,7 +180,8 @@ def _entry(folder: Path, pack: str | None) -> Entry:
     except InvalidInput as error:
         return _broken(path, document.data, pack, error.problems)
     except OpsDrillError as error:
-        return _broken(path, document.data, pack, (Problem("", error.message, file=str(path)),))
+        problem = Problem("", error.message, code=SYNTAX, file=str(path))
+        return _broken(path, document.data, pack, (problem,))
     scenario = loaded.scenario
     return Entry(path, scenario.key, scenario.title, scenario.tags, pack, loaded)
 

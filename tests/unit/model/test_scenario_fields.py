@@ -369,6 +369,16 @@ def test_crlf_in_commands_alone() -> None:
     assert scenario.ticket_body == "a\r\nb"
 
 
+def test_a_command_that_no_shell_can_be_given() -> None:
+    """[S4.7]"""
+    nul = "holds a NUL character, which no shell can be given"
+    rule = {"label": "l", "validator": "host_state", "run": "a\0b"}
+    assert refused(setup=[{"run": "\0"}], validation=[rule]) == [
+        f"setup[0].run {nul}",
+        f"validation[0].run {nul}",
+    ]
+
+
 def test_long_and_hostile_values_are_cut_and_shown_plainly() -> None:
     """A sentence stays one line, whatever the value holds."""
     for problem in (

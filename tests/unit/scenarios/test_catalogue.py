@@ -82,7 +82,8 @@ def test_broken_scenarios_are_listed(tmp_path: Path) -> None:
     assert (by_name["wrong"].key, by_name["wrong"].tags) == ("wrong", ("x",))
     assert by_name["wrong"].problems[0].path == "zz"
     assert (by_name["tag"].key, by_name["tag"].problems[0].line) == (None, 5)
-    assert any("scenario.yaml and scenario.json" in e.problems[0].message for e in catalogue.broken)
+    (both,) = (e.problems[0] for e in catalogue.broken if "scenario.json" in e.problems[0].message)
+    assert (both.code, both.file) == ("OD001", str(two))
     assert len(catalogue.entries) == 4
     assert keys(catalogue, "good") == ["good"]
     for word in ("wrong", "tag:x"):
@@ -130,6 +131,9 @@ def test_selections_that_mean_nothing(tmp_path: Path) -> None:
         assert caught.value.hint in ("known: web-down", "known: network", "known: p")
     with pytest.raises(UsageError, match="no scenario is selected"):
         catalogue.select([])
+    for nothing in ("", " "):
+        with pytest.raises(UsageError, match="an empty word selects nothing"):
+            catalogue.select([nothing])
     with pytest.raises(UsageError, match="no file or folder"):
         catalogue.select(["./nowhere"])
     (tmp_path / "empty").mkdir()

@@ -200,6 +200,81 @@ def test_record_and_answers(tmp_path: Path) -> None:
     assert load_answers(path).answers[0].exit_code == 0
 
 
+def timed(at: str) -> str:
+    """A job record as JSON with a job that was made at a time."""
+    record = {
+        "format": "opsdrill.job/1",
+        "job": {"id": "j", "status": "completed", "created_at": at},
+        "coverage": {"default": {"state": "whole"}},
+    }
+    return json.dumps(record)
+
+
+@pytest.mark.parametrize(
+    ("at", "utc"),
+    [
+        ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31t12:00:00.5z", "2026-01-31T12:00:00.500000+00:00"),
+        ("2026-01-31 12:00:00.123456789+05:30", "2026-01-31T06:30:00.123456+00:00"),
+        ("2026-01-31T00:00:00-00:00", "2026-01-31T00:00:00+00:00"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+00:00"),
+    ],
+)
+def test_times_of_a_record(tmp_path: Path, at: str, utc: str) -> None:
+    """[S3.3]"""
+    job = load_record(write(tmp_path, timed(at), "job.json")).job
+    assert job is not None
+    assert job.created_at is not None
+    assert job.created_at.isoformat() == utc
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        ("2026-01-31T12:00:00", "without an offset"),
+        ("0001-01-01T00:00:00+02:00", "outside of the years 1 to 9999"),
+        ("9999-12-31T23:59:59-02:00", "outside of the years 1 to 9999"),
+        *(
+            (text, "is not a time like")
+            for text in (
+                "",
+                "2026-01-31",
+                "2026-01-31T12:00Z",
+                "2026-W05-6T12:00:00Z",
+                "20260131T120000Z",
+                "2026-01-31T12:00:00,5Z",
+                "2026-01-31T12:00:00Z ",
+                "2026-01-31T12:00:00+0200",
+                "2026-01-31T12:00:00+99:00",
+                "2026-13-31T12:00:00Z",
+                "2026-01-31T24:00:00Z",
+                "0000-01-01T00:00:00Z",
+                "٢٠٢٦-01-31T12:00:00Z",
+            )
+        ),
+    ],
+)
+def test_no_times_of_a_record(tmp_path: Path, at: str, says: str) -> None:
+    """[S3.3] What is no moment is refused by its path, whatever Python's own reader makes of it."""
+    with pytest.raises(InvalidInput, match=says) as caught:
+        load_record(write(tmp_path, timed(at), "job.json"))
+    assert [problem.path for problem in caught.value.problems] == ["job.created_at"]
+
+
+def test_commands_of_answers_have_unix_line_ends(tmp_path: Path) -> None:
+    """[S4.6] A command copied from a scenario with CRLF is still the scenario's command."""
+    answers = {"answers": [{"on": "web", "run": "a\r\nb", "exit_code": 0}]}
+    path = write(tmp_path, json.dumps(answers), "answers.json")
+    assert load_answers(path).answers[0].run == "a\nb"
+
+
+def test_what_must_be_true_is_named_as_it_is_written(tmp_path: Path) -> None:
+    """Not in Python's letters."""
+    answers = {"answers": [{"on": "web", "run": "a", "timed_out": False}]}
+    with pytest.raises(InvalidInput, match=r"answers\[0\]\.timed_out must be true, not false"):
+        load_answers(write(tmp_path, json.dumps(answers), "answers.json"))
+
+
 def test_problems_of_a_record_have_their_place(tmp_path: Path) -> None:
     """[S1.4] Also where the file was read the fast way."""
     text = (
