@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import get_args
 
 from opsdrill.app import documents
@@ -13,11 +13,13 @@ from opsdrill.app.recovery import recover
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName, UsageError
 from opsdrill.evidence.recorder import assemble
+from opsdrill.hosts.lease import waits
 from opsdrill.model.host import ChangedFile, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Result, RunState, Verdict
 from opsdrill.model.run import RunSpec
 from opsdrill.model.ticket import Ticket
+from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
 
 STATES: tuple[RunState, ...] = get_args(RunState)
@@ -69,9 +71,19 @@ def wanted(
 
 
 def page(place: Place, narrowed: RunFilter, *, limit: int, cursor: str | None) -> Page:
-    """Some runs, the newest first."""
+    """Some runs, the newest first; one that waits for hosts says so in its reason."""
     with kept_runs(place) as store:
-        return store.page(narrowed, limit=limit, cursor=cursor)
+        found = store.page(narrowed, limit=limit, cursor=cursor)
+        if all(row.state != "running" for row in found.rows):
+            return found
+        waiting = waits(store.leases(this_process(), is_gone).leases())
+        rows = (
+            replace(row, reason=waiting[row.id])
+            if row.state == "running" and row.id in waiting
+            else row
+            for row in found.rows
+        )
+        return replace(found, rows=tuple(rows))
 
 
 def page_document(found: Page, *, lines: bool) -> bytes:

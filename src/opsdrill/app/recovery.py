@@ -9,7 +9,7 @@ from opsdrill.errors import OpsDrillError
 from opsdrill.hosts.driver import DRIVERS, Driver
 from opsdrill.model.run import LabChoice
 from opsdrill.runner.archive import Archive
-from opsdrill.runner.owner import is_gone
+from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.runner.reap import reap
 from opsdrill.store.store import RunFilter, Store
 
@@ -26,7 +26,8 @@ async def recover(place: Place, store: Store) -> list[str]:
             drivers = [await stack.enter_async_context(opened(one)) for one in _used(place)]
             batches = await archive.keep(_lost_batches, store)
             lines = await reap(archive, drivers)
-            return lines + await archive.keep(_interrupt_planned, store, batches)
+            lines += await archive.keep(_interrupt_planned, store, batches)
+            return lines + await archive.keep(_end_leases, store)
     finally:
         archive.close()
 
@@ -42,6 +43,15 @@ def _used(place: Place) -> list[Driver]:
         except OpsDrillError:
             continue  # it needs options, so it keeps nothing that it could find without them
     return found
+
+
+def _end_leases(store: Store) -> list[str]:
+    """End the leases that ran out, or whose process is no more."""
+    return [
+        f"the lease of {', '.join(lease.hosts.values())} ended: run {lease.run} is no more"
+        for lease in store.leases(this_process(), is_gone).sweep()
+        if lease.held
+    ]
 
 
 def _lost_batches(store: Store) -> set[str]:

@@ -20,7 +20,8 @@ from opsdrill.patterns import BoundedSearcher
 from opsdrill.runner.archive import Archive
 from opsdrill.runner.engine import Engine, RunEvent
 from opsdrill.runner.inprocess import InProcessEngine
-from opsdrill.runner.owner import this_process
+from opsdrill.runner.leases import LeaseKeeper
+from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.runner.phases.preflight import context_of
 from opsdrill.runner.tools import RunTools, new_run_id
 from opsdrill.scenarios.load import LoadedScenario
@@ -186,12 +187,16 @@ async def work(
         place, specs, notify=lambda run, line: watch(RunEvent(run, step=line))
     )
     driver, specs = settled.driver, settled.runs(specs)
-    archive = Archive(store)
+    archive, owner = Archive(store), this_process()
+    leases = LeaseKeeper(store.leases(owner, is_gone))
     try:
         with BoundedSearcher() as searcher:
-            tools = RunTools(archive, lambda _lab: driver, searcher, this_process(), publish=watch)
+            tools = RunTools(
+                archive, lambda _lab: driver, searcher, owner, publish=watch, leases=leases
+            )
             await _drive(InProcessEngine(tools, parallel=parallel), specs, brake)
     finally:
+        await leases.close()
         archive.close(at_once=brake.times > 1)
         await driver.close()
     return _outcome(store, specs, brake.times > 0)

@@ -140,6 +140,21 @@ def waiting_for(found: Sequence[Obstacle]) -> str:
     return f"waiting for {first}" + (f" (and {more} more)" if more > 0 else "")
 
 
+def waits(leases: Sequence[Lease]) -> dict[str, str]:
+    """What each run that waits is waiting for, by the run, as far as the book tells."""
+    found = {}
+    for lease in leases:
+        if lease.held:
+            continue
+        before = [other for other in leases if other.held or other.number < lease.number]
+        behind = obstacles(Claim(lease.run, lease.attempt, lease.hosts), before)
+        names = ", ".join(lease.hosts.values())
+        found[lease.run] = (
+            waiting_for(behind) if behind else f"waiting for a place in a pool of {names}"
+        )
+    return found
+
+
 def host_key(driver: str, name: str, host: LabHost | None, bastion: str | None = None) -> str:
     """What tells one machine from all others: driver, address and port, or its name.
 

@@ -56,6 +56,7 @@ class LeaseKeeper:
         self._held: dict[int, HeldLease] = {}
         self._beating: asyncio.Task[None] | None = None
         self._released = asyncio.Event()
+        self._closed = False
         # Two threads, so that a renewal never stands behind somebody's question.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="opsdrill-leases")
 
@@ -68,7 +69,8 @@ class LeaseKeeper:
         return HeldLease(self, claim, tell)
 
     async def close(self) -> None:
-        """End the heartbeat; leases that are still there run out."""
+        """End the heartbeat; leases that are still there end with this process."""
+        self._closed = True
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.wait({self._beating})
@@ -113,6 +115,8 @@ class LeaseKeeper:
     async def release(self, number: int) -> None:
         """Give a lease up; where the book cannot be written it runs out by itself."""
         self._held.pop(number, None)
+        if self._closed:
+            return
         try:
             await landed(self._call(self._book.release, number))
         except OpsDrillError as error:
