@@ -8,6 +8,7 @@ those that answer from a script.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from opsdrill.hosts.drivers.fake import FakeDriver
 from opsdrill.hosts.drivers.fake_script import FakeScript
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.model.scenario import HostSpec
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from tests.integration import sshd
 
 SCRIPT = FakeScript.model_validate(
     {
@@ -37,7 +41,14 @@ SCRIPT = FakeScript.model_validate(
 )
 RUNNING: dict[str, Callable[[Path], Driver]] = {
     "sandbox": lambda state: SandboxDriver(DriverContext(state, {"size": "32M"})),
+    "ssh": lambda state: sshd.RigDriver(sshd.Rig(state), state),
+    "ssh to sh only": lambda state: sshd.RigDriver(sshd.Rig(state), state, "dash"),
 }
+WHY_NOT: dict[str, Callable[[], str | None]] = {
+    "ssh": sshd.why_not,
+    "ssh to sh only": sshd.why_not,
+}
+"""Why a driver cannot be tried here; those not listed can."""
 ALL: dict[str, Callable[[Path], Driver]] = {
     **RUNNING,
     "fake": lambda state: FakeDriver(DriverContext(state), SCRIPT),
@@ -46,21 +57,29 @@ TWO = (HostSpec(name="web-01"), HostSpec(name="db-01"))
 
 
 @pytest.fixture(scope="session")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Driver]]:
-    made = {name: make(tmp_path_factory.mktemp(name)) for name, make in ALL.items()}
-    yield made
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Driver]]:
+    made: dict[str, Driver] = {}
+
+    def get(name: str) -> Driver:
+        if name not in made:
+            if reason := WHY_NOT.get(name, lambda: None)():
+                pytest.skip(reason)
+            made[name] = ALL[name](tmp_path_factory.mktemp(name.replace(" ", "-")))
+        return made[name]
+
+    yield get
     for driver in made.values():
         asyncio.run(driver.close())
 
 
 @pytest.fixture(params=sorted(RUNNING))
-def driver(request: pytest.FixtureRequest, drivers: dict[str, Driver]) -> Driver:
-    return drivers[request.param]
+def driver(request: pytest.FixtureRequest, drivers: Callable[[str], Driver]) -> Driver:
+    return drivers(request.param)
 
 
 @pytest.fixture(params=sorted(ALL))
-def any_driver(request: pytest.FixtureRequest, drivers: dict[str, Driver]) -> Driver:
-    return drivers[request.param]
+def any_driver(request: pytest.FixtureRequest, drivers: Callable[[str], Driver]) -> Driver:
+    return drivers(request.param)
 
 
 @pytest_asyncio.fixture

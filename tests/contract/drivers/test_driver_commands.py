@@ -178,8 +178,15 @@ async def test_exit_status(host: Host, run: str) -> None:
 
 
 async def test_kill_everything_has_a_status(host: Host) -> None:
-    """A command that kills every process of the host still has its status, and the host lives."""
-    assert (await ran(host, "kill -9 -1; sleep 1; exit 6")).exit_code in (6, 137)
+    """A command that kills every process of the host still has its status, and the host lives.
+
+    Over SSH the server is among the killed, and nobody is left to tell: the answer is `dropped`.
+    """
+    answer = await host.run(Command(run="kill -9 -1; sleep 1; exit 6", timeout=20))
+    if host.facts.driver == "ssh":
+        assert answer.dropped, answer
+    else:
+        assert answer.exit_code in (6, 137), answer
     assert await printed(host, "echo on") == "on\n"
 
 
@@ -286,7 +293,7 @@ async def test_both_streams_full(host: Host) -> None:
 
 async def test_undecodable_bytes_are_replaced(host: Host) -> None:
     """Undecodable bytes are replaced, never an exception (FAULTS 32)."""
-    answer = await ran(host, r"printf '\xed\xa0\x80\xff OK\0end'")
+    answer = await ran(host, r"printf '\355\240\200\377 OK\0end'")
     assert answer.stdout.endswith(" OK\0end")
     assert "\ufffd" in answer.stdout
 

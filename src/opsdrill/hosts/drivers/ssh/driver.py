@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.driver import DriverContext, Finding
@@ -74,14 +75,14 @@ class SshDriver:
         links: dict[str, Link] = {}
         try:
             link = self._link(name, links)
-            arrival = await arrive(link)
-            return look_findings(name, link.host, arrival.look)
+            found = look_findings(link.host, (await arrive(link)).look)
         except DriverUnavailable as error:
-            return [Finding(f"host {name}", False, str(error), error.hint, blocks=True)]
+            found = [Finding("inventory", False, str(error), error.hint, blocks=True)]
         except NoConnection as error:
-            return [silence_finding(name, error)]
+            found = [silence_finding(error)]
         finally:
             await close(links)
+        return [replace(finding, host=name) for finding in found]
 
     def _link(self, name: str, links: dict[str, Link], behind: tuple[str, ...] = ()) -> Link:
         """The link to a machine, and those that it goes through.

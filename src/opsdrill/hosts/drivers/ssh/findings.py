@@ -26,36 +26,35 @@ def lab_finding(machines: Mapping[str, LabHost]) -> Finding:
     )
 
 
-def silence_finding(name: str, error: NoConnection) -> Finding:
+def silence_finding(error: NoConnection) -> Finding:
     """A machine that could not be reached; only what waiting does not mend blocks."""
-    return Finding(f"{name}: answers", False, error.reason, error.hint, blocks=not error.passing)
+    return Finding("connection", False, error.reason, error.hint, blocks=not error.passing)
 
 
-def look_findings(name: str, machine: LabHost, look: Look) -> list[Finding]:
+def look_findings(machine: LabHost, look: Look) -> list[Finding]:
     """A machine that answered.
 
     Args:
-        name: its name in the lab.
-        machine: its entry there.
+        machine: its entry in the lab.
         look: what it said just now.
     """
     system = ", ".join(filter(None, (look.distribution, look.kernel)))
     found = [
-        Finding(f"{name}: answers", True, system or "says nothing about itself"),
-        _login(name, machine, look),
+        Finding("connection", True, system or "says nothing about itself"),
+        _login(machine, look),
         Finding(
-            f"{name}: shell",
+            "shell",
             look.shell is not None,
             look.shell or "neither bash nor sh where they belong",
             None if look.shell else "install bash",
             blocks=look.shell is None,
         ),
-        _clock(name, look),
+        _clock(look),
     ]
     if look.lacks:
         found.append(
             Finding(
-                f"{name}: programs",
+                "programs",
                 False,
                 f"lacks {', '.join(look.lacks)}",
                 "install coreutils or busybox",
@@ -65,7 +64,7 @@ def look_findings(name: str, machine: LabHost, look: Look) -> list[Finding]:
     if not look.marks:
         found.append(
             Finding(
-                f"{name}: time limits",
+                "time limits",
                 False,
                 "its shell has no `ulimit -x`, or there is no /proc: what a command started is not"
                 " killed with it",
@@ -75,21 +74,21 @@ def look_findings(name: str, machine: LabHost, look: Look) -> list[Finding]:
     return found
 
 
-def _login(name: str, machine: LabHost, look: Look) -> Finding:
+def _login(machine: LabHost, look: Look) -> Finding:
     root = look.uid == 0
     way = f"{machine.user}, root by sudo" if machine.sudo else machine.user
     return Finding(
-        f"{name}: login",
+        "login",
         root,
         way if root else f"{way}, who is not root and cannot become root",
         None if root else "set `sudo: true` for it in the lab, or `user: root`",
     )
 
 
-def _clock(name: str, look: Look) -> Finding:
+def _clock(look: Look) -> Finding:
     if look.clock is None:
-        return Finding(f"{name}: clock", False, "not known", "install date")
+        return Finding("clock", False, "not known", "install date")
     difference = look.clock - round(time.time())
     good = abs(difference) <= _CLOCK_SECONDS
     words = "as here" if good else f"{abs(difference)} s {'ahead' if difference > 0 else 'behind'}"
-    return Finding(f"{name}: clock", good, words, None if good else "synchronise its clock")
+    return Finding("clock", good, words, None if good else "synchronise its clock")

@@ -117,12 +117,15 @@ class SshHost:
         return None
 
     async def _attempt(self, command: Command) -> _Outcome:
+        if "\0" in command.run:
+            # No shell can take it; cut there, it would be another command.
+            return _Outcome(reason="the command has a NUL character, which is no text")
         nonce, mark = next_nonce(), next_mark()
         try:
             account = await self._account(command.user)
             line = run_line(nonce, mark, account).encode(errors="surrogatepass")
-            # A shell has no NUL, and a lone surrogate has no bytes of its own.
-            text = command.run.replace("\0", "").encode(errors="surrogatepass") or b"\n"
+            # A lone surrogate has no bytes of its own; everything else arrives as written.
+            text = command.run.encode(errors="surrogatepass") or b"\n"
             exchange = await self._link.exchange(self._entry, nonce, line + text)
         except NoConnection as error:
             return _Outcome(reason=error.reason)
@@ -166,7 +169,8 @@ class SshHost:
             return _Outcome(exchange, reason=reason)
         more = f"; {left} processes could not be killed" if left else ""
         reason = f"killed after {limit} with everything it started{more}"
-        return _Outcome(exchange, timed_out=True, reason=reason)
+        shell = exchange.end.shell if exchange.end is not None else None
+        return _Outcome(exchange, shell=shell, timed_out=True, reason=reason)
 
     async def _surely_end(self, exchange: Exchange, mark: int) -> int:
         """The same as `_end`, to its end even if whoever waits is cancelled; twice is enough."""
