@@ -1,0 +1,155 @@
+"""docker or podman, by their own client programs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from opsdrill.errors import DriverUnavailable
+from opsdrill.hosts.shell_link import short
+
+Kind = Literal["docker", "podman"]
+KINDS: tuple[Kind, ...] = ("docker", "podman")
+_ANSWER_SECONDS = 15.0
+_LIMIT = 32 * 1024 * 1024
+"""Bytes of an answer that are kept."""
+_INSTALL = "apt-get install podman, or start docker's daemon (systemctl start docker)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the client program said.
+
+    Attributes:
+        status: its exit status; None when it did not end in time or could not be started.
+        out: its standard output.
+        said: the last line of its standard error, or why there is none.
+        cut: there was more output than was kept.
+    """
+
+    status: int | None
+    out: str = ""
+    said: str = ""
+    cut: bool = False
+
+    @property
+    def good(self) -> bool:
+        return self.status == 0 and not self.cut
+
+
+class Engine:
+    """A container engine that is there.
+
+    Args:
+        program: path of its client.
+        kind: which one it is; they differ in few words.
+        version: for people.
+    """
+
+    def __init__(self, program: str, kind: Kind, version: str) -> None:
+        self.program = program
+        self.kind = kind
+        self.version = version
+
+    async def ask(self, *arguments: str, seconds: float = 60.0) -> Reply:
+        """Have the client do something.
+
+        Cancelling the call ends the client, not what the engine may already be doing.
+        """
+        return await _ask((self.program, *arguments), seconds)
+
+
+async def find_engine(wanted: str | None) -> Engine:
+    """The engine that answers.
+
+    Args:
+        wanted: `docker`, `podman` or a path of one; None tries both.
+
+    Raises:
+        DriverUnavailable: none answers; says what was tried.
+    """
+    tried = []
+    for program in KINDS if wanted is None else (wanted,):
+        path = program if "/" in program else shutil.which(program)
+        if path is None:
+            tried.append(f"there is no program {program}")
+            continue
+        found = await _meet(path)
+        if isinstance(found, Engine):
+            return found
+        tried.append(f"{program} does not answer ({found})")
+    raise DriverUnavailable(f"no container engine: {'; '.join(tried)}", hint=_INSTALL)
+
+
+async def _meet(path: str) -> Engine | str:
+    """The engine behind a client program, or why there is none."""
+    named = await _ask((path, "--version"), _ANSWER_SECONDS)
+    if not named.good:
+        return named.said or "it does not tell its version"
+    # Debian's podman-docker is a podman that is called docker.
+    kind: Kind = "podman" if "podman" in named.out.lower() else "docker"
+    shape = "{{.Server.Version}}" if kind == "docker" else "{{.Client.Version}}"
+    answer = await _ask((path, "version", "--format", shape), _ANSWER_SECONDS)
+    if answer.good and kind == "podman":
+        # Its client alone says its version even where no container can be.
+        answer = await _ask((path, "ps", "--quiet", "--last", "1"), _ANSWER_SECONDS)
+    if not answer.good:
+        return answer.said or "it does not say why"
+    return Engine(path, kind, short(named.out))
+
+
+async def _ask(argv: Sequence[str], seconds: float) -> Reply:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return Reply(None, said=short(f"{argv[0]} cannot be started: {error}"))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    reading = [
+        asyncio.ensure_future(_read(process.stdout)),
+        asyncio.ensure_future(_read(process.stderr)),
+    ]
+    try:
+        async with asyncio.timeout(seconds):
+            out, err = await asyncio.gather(*reading)
+            status = await process.wait()
+    except TimeoutError:
+        return Reply(None, said=f"it says nothing for {seconds:g} s")
+    finally:
+        await asyncio.shield(_end(process, reading))
+    text = out[0].decode(errors="replace")
+    last = err[0].decode(errors="replace").strip().rpartition("\n")[2]
+    return Reply(status, text, short(last.removeprefix("Error: ")), out[1])
+
+
+async def _read(stream: asyncio.StreamReader) -> tuple[bytes, bool]:
+    """What comes, up to a limit, and whether there was more."""
+    kept, cut = bytearray(), False
+    while chunk := await stream.read(1 << 16):
+        kept += chunk[: _LIMIT - len(kept)]
+        cut = cut or len(kept) == _LIMIT
+    return bytes(kept), cut
+
+
+async def _end(
+    process: asyncio.subprocess.Process, reading: Sequence[asyncio.Future[tuple[bytes, bool]]]
+) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+    for task in reading:
+        task.cancel()
+    await asyncio.gather(*reading, return_exceptions=True)
+    await process.wait()
+    # A grandchild may hold the pipes open.
+    process._transport.close()  # type: ignore[attr-defined]

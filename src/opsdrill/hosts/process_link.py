@@ -1,0 +1,245 @@
+"""The way to a host whose shell is a child of ours, or of a client program that is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from opsdrill.hosts.command import NO_SHELL
+from opsdrill.hosts.framed import End, FramedOutput
+from opsdrill.hosts.shell_link import ASK_SECONDS, Exchange, NoAnswer, short
+from opsdrill.model.host import OUTPUT_LIMIT
+
+_AT_ONCE = 16
+"""Lines at work at a time; one that kills does not wait."""
+_CALM_SECONDS = 0.02
+"""Pause between two looks at what background processes write."""
+_LAST_WORDS_SECONDS = 0.5
+"""Seconds from the end of a process to that of its output."""
+_CLOSE_SECONDS = 5.0
+_KILLED = (-9, 137)
+
+
+class ProcessExchange(asyncio.SubprocessProtocol):
+    """One line at work in a process; see `opsdrill.hosts.shell_link.Exchange`.
+
+    Args:
+        nonce: what the line was made with.
+        limit: bytes that are kept of each stream.
+        linger: seconds that the process may take to end after the line did. None: it is left
+            alone, and what background processes write is read and dropped, slowly.
+        left: called when the line is over, and called again when nothing is left of it.
+    """
+
+    def __init__(
+        self,
+        nonce: str,
+        limit: int,
+        linger: float | None,
+        left: Callable[[ProcessExchange], None],
+    ) -> None:
+        self.out = FramedOutput(nonce, limit)
+        self.err = FramedOutput(nonce, limit)
+        self.begun = asyncio.Event()
+        self.over = asyncio.Event()
+        self.gone = asyncio.Event()
+        self.status: int | None = None
+        self._linger = linger
+        self._left = left
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def end(self) -> End | None:
+        return self.err.end if self.out.ended else None
+
+    @property
+    def killed(self) -> bool:
+        return self.end is None and self.err.started and self.status in _KILLED
+
+    @property
+    def last_words(self) -> str:
+        """What was said on standard error, by the shell or by who should have started it."""
+        return short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
+
+    def abandon(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def send(self, content: bytes) -> None:
+        """All that the process's standard input gets."""
+        pipe = self._pipe(0)
+        if pipe is not None:
+            cast("asyncio.WriteTransport", pipe).write(content)
+            cast("asyncio.WriteTransport", pipe).write_eof()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self.over.is_set():
+            self._rest(fd)
+            return
+        (self.out if fd == 1 else self.err).feed(data)
+        if self.err.started:
+            self.begun.set()
+        if self.out.ended and self.err.end is not None:
+            self._finish()
+            if self._linger is not None:
+                self._later(self._linger, self.abandon)
+
+    def process_exited(self) -> None:
+        if self._transport is not None:
+            self.status = self._transport.get_returncode()
+        if not self.over.is_set():
+            self._later(_LAST_WORDS_SECONDS, self._finish)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        self._finish()
+        self.gone.set()
+        self._left(self)
+
+    def _finish(self) -> None:
+        if not self.over.is_set():
+            self.out.close()
+            self.err.close()
+            self.begun.set()
+            self.over.set()
+            self._left(self)
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, call)
+
+    def _rest(self, fd: int) -> None:
+        pipe = self._pipe(fd)
+        if pipe is not None:
+            reader = cast("asyncio.ReadTransport", pipe)
+            reader.pause_reading()
+            asyncio.get_running_loop().call_later(_CALM_SECONDS, _go_on, reader)
+
+    def _pipe(self, fd: int) -> asyncio.BaseTransport | None:
+        return None if self._transport is None else self._transport.get_pipe_transport(fd)
+
+
+def _go_on(pipe: asyncio.ReadTransport) -> None:
+    if not pipe.is_closing():
+        pipe.resume_reading()
+
+
+class ProcessLink:
+    """Starts one process for each line; see `opsdrill.hosts.shell_link.ShellLink`.
+
+    Args:
+        argv: the process: a POSIX shell with `opsdrill.hosts.command.BOOT`, or a client program
+            that starts one elsewhere.
+        environment: of the process; None: this process's own.
+        linger: as of `ProcessExchange`.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        linger: float | None = None,
+    ) -> None:
+        self._argv = tuple(argv)
+        self._environment = environment
+        self._linger = linger
+        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._waiting: set[ProcessExchange] = set()
+        self._all: set[ProcessExchange] = set()
+        self._closed = False
+
+    async def exchange(
+        self, nonce: str, content: bytes, *, limit: int = OUTPUT_LIMIT, urgent: bool = False
+    ) -> ProcessExchange:
+        if urgent:
+            return await self._start(nonce, content, limit)
+        await self._room.acquire()
+        try:
+            exchange = await self._start(nonce, content, limit)
+        except BaseException:
+            self._room.release()
+            raise
+        if exchange.over.is_set():
+            self._room.release()
+        else:
+            self._waiting.add(exchange)
+        return exchange
+
+    async def talk(
+        self,
+        nonce: str,
+        content: bytes,
+        *,
+        seconds: float = ASK_SECONDS,
+        limit: int = OUTPUT_LIMIT,
+        urgent: bool = False,
+    ) -> ProcessExchange:
+        exchange = await self.exchange(nonce, content, limit=limit, urgent=urgent)
+        try:
+            async with asyncio.timeout(seconds):
+                await exchange.over.wait()
+        except TimeoutError:
+            raise NoAnswer(f"it says nothing for {seconds:g} s") from None
+        finally:
+            if not exchange.over.is_set():
+                exchange.abandon()
+        if exchange.end is None:
+            reason = await self.no_shell(exchange)
+            raise NoAnswer(reason or "the answer got lost on the way")
+        return exchange
+
+    async def no_shell(self, exchange: Exchange) -> str | None:
+        unread = exchange.end is not None and exchange.end.shell == NO_SHELL
+        if not unread and exchange.err.started:
+            return None
+        said = exchange.last_words if isinstance(exchange, ProcessExchange) else ""
+        return f"no shell can be started ({said})" if said else "no shell can be started"
+
+    async def close(self) -> None:
+        """Nothing is started any more, and nothing of ours runs on. Never raises."""
+        self._closed = True
+        for exchange in tuple(self._all):
+            exchange.abandon()
+        ends = [asyncio.ensure_future(exchange.gone.wait()) for exchange in self._all]
+        if ends:
+            _, late = await asyncio.wait(ends, timeout=_CLOSE_SECONDS)
+            for end in late:
+                end.cancel()
+
+    async def _start(self, nonce: str, content: bytes, limit: int) -> ProcessExchange:
+        if self._closed:
+            raise NoAnswer("the host was given back")
+        exchange = ProcessExchange(nonce, limit, self._linger, self._left)
+        try:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: exchange,
+                *self._argv,
+                env=self._environment,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            reason = f"{self._argv[0]} cannot be started: {error.strerror or error}"
+            raise NoAnswer(short(reason)) from None
+        self._all.add(exchange)
+        exchange.send(content)
+        if exchange.gone.is_set():
+            self._left(exchange)
+        return exchange
+
+    def _left(self, exchange: ProcessExchange) -> None:
+        if exchange in self._waiting:
+            self._waiting.discard(exchange)
+            self._room.release()
+        if exchange.gone.is_set():
+            self._all.discard(exchange)

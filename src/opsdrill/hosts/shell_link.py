@@ -1,0 +1,99 @@
+"""What a host needs of the way to it: lines of `hosts.command` go out, framed output comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from opsdrill.hosts.framed import End, FramedOutput
+from opsdrill.model.host import OUTPUT_LIMIT
+
+ASK_SECONDS = 15.0
+"""Seconds for what is asked on our own behalf."""
+_SHORT = 300
+
+
+class NoAnswer(Exception):
+    """The host does not answer, and `reason` says why.
+
+    Attributes:
+        hint: what to do about it.
+    """
+
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class Exchange(Protocol):
+    """What comes back from one line.
+
+    Attributes:
+        out: standard output.
+        err: standard error.
+        begun: set once the line is at work, or never will be.
+        over: set once nothing more will be known.
+    """
+
+    out: FramedOutput
+    err: FramedOutput
+    begun: asyncio.Event
+    over: asyncio.Event
+
+    @property
+    def end(self) -> End | None:
+        """How it ended; None if the far side never said."""
+
+    @property
+    def killed(self) -> bool:
+        """The shell of the line was killed, as is known from outside of it."""
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+
+
+class ShellLink(Protocol):
+    """The way to one host."""
+
+    async def exchange(
+        self, nonce: str, content: bytes, *, limit: int = OUTPUT_LIMIT, urgent: bool = False
+    ) -> Exchange:
+        """Start a line on the host.
+
+        Args:
+            nonce: what the line was made with.
+            content: standard input: the line and what comes after it.
+            limit: bytes that are kept of each output stream.
+            urgent: does not wait until others are over.
+
+        Raises:
+            NoAnswer: says why.
+        """
+
+    async def talk(
+        self,
+        nonce: str,
+        content: bytes,
+        *,
+        seconds: float = ASK_SECONDS,
+        limit: int = OUTPUT_LIMIT,
+        urgent: bool = False,
+    ) -> Exchange:
+        """Start a line of ours and wait for its end. Arguments as of `exchange`.
+
+        Raises:
+            NoAnswer: it did not end within `seconds`, or not as it should.
+        """
+
+    async def no_shell(self, exchange: Exchange) -> str | None:
+        """Why nobody read what came after a line that is over, if that is certain.
+
+        Raises:
+            NoAnswer: it was the way to the host that failed; says why.
+        """
+
+
+def short(said: str) -> str:
+    """One short line of what somebody said; it may be anything."""
+    return "".join(char if char.isprintable() else " " for char in said)[:_SHORT].strip()
