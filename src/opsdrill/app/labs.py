@@ -89,7 +89,7 @@ def _from_file(path: Path, name: str) -> LabChoice:
     try:
         driver = _known(lab.driver or DEFAULTS[0])
     except UsageError as error:
-        problem = Problem("driver", error.message, file=str(path))
+        problem = Problem("driver", f"cannot be had: {error.message}", file=str(path))
         raise InvalidInput("the lab is refused", [problem], hint=error.hint) from None
     return LabChoice(
         name=name,

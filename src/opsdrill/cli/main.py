@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from opsdrill import __version__
-from opsdrill.cli import doctor, grade, init, lint, regrade, run, runs, scenarios
+from opsdrill.cli import doctor, grade, hosts, init, lint, regrade, run, runs, scenarios
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
 from opsdrill.cli.output import Output, prepare_streams, silence
 from opsdrill.cli.text import shown
@@ -77,6 +77,7 @@ app.command("regrade")(regrade.regrade)
 app.command("lint")(lint.lint)
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(hosts.app, name="hosts")
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 

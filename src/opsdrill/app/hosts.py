@@ -1,0 +1,133 @@
+"""The hosts of a lab: do they answer, what do they lack, and who holds them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from opsdrill.app import documents, labs
+from opsdrill.app.wiring import Place, opened
+from opsdrill.hosts.driver import Driver, Finding
+from opsdrill.hosts.lease import Lease
+from opsdrill.model.run import LabChoice
+from opsdrill.model.scenario import HostSpec
+from opsdrill.runner.owner import is_gone, this_process
+
+CONNECTION = "connection"
+"""What drivers call the finding whether a host answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """What was found out about one host; `address` tells how it is reached."""
+
+    name: str
+    address: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def answers(self) -> bool:
+        """It can be reached, and nothing keeps it from being used."""
+        return not any(
+            not finding.good and (finding.blocks or finding.what == CONNECTION)
+            for finding in self.findings
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabReport:
+    """What was found out about a lab: its driver as a whole, then host by host."""
+
+    lab: LabChoice
+    driver: tuple[Finding, ...]
+    hosts: tuple[HostReport, ...]
+
+    @property
+    def usable(self) -> bool:
+        """The driver can work here."""
+        return not any(labs.blocks(finding) for finding in self.driver)
+
+
+def check(place: Place, lab: str | None) -> LabReport:
+    """Log in to every host of a lab and look around; nothing is changed there.
+
+    Raises:
+        UsageError: there is no such lab, or a secret cannot be had.
+        InvalidInput: the lab file is broken.
+    """
+    return asyncio.run(_check(place, labs.choose(lab, place)))
+
+
+async def _check(place: Place, choice: LabChoice) -> LabReport:
+    async with opened(await labs.driver_for(place, choice, None)) as driver:
+        found = tuple(await driver.preflight())
+        names = tuple(choice.lab.hosts) if choice.lab and not driver.throw_away else ()
+        if not names or any(labs.blocks(finding) for finding in found):
+            return LabReport(choice, found, ())
+        return LabReport(choice, found, await _visited(driver, choice, names))
+
+
+async def _visited(
+    driver: Driver, choice: LabChoice, names: Sequence[str]
+) -> tuple[HostReport, ...]:
+    found = await driver.preflight([HostSpec(name=name) for name in names])
+    return tuple(
+        HostReport(
+            name,
+            _address(choice, name),
+            tuple(finding for finding in found if finding.host == name),
+        )
+        for name in names
+    )
+
+
+def _address(choice: LabChoice, name: str) -> str:
+    assert choice.lab is not None
+    machine = choice.lab.machine(name)
+    via = f" via {machine.via}" if machine.via else ""
+    return f"{machine.user}@{machine.address}:{machine.port}{via}"
+
+
+def document(report: LabReport) -> bytes:
+    """The report for programs."""
+    rows = [
+        {
+            "name": host.name,
+            "address": host.address,
+            "answers": host.answers,
+            "findings": [asdict(finding) for finding in host.findings],
+        }
+        for host in report.hosts
+    ]
+    findings = [asdict(finding) for finding in report.driver]
+    return documents.document(
+        "hosts", "hosts", rows, lab=report.lab.name, driver=report.lab.driver, findings=findings
+    )
+
+
+def leases(place: Place) -> list[Lease]:
+    """Who holds lasting hosts, and who waits for them, in the order asked."""
+    with place.store() as store:
+        return store.leases(this_process(), is_gone).leases()
+
+
+def leases_document(found: Sequence[Lease]) -> bytes:
+    """The leases for programs."""
+    rows = [
+        {
+            "run": lease.run,
+            "attempt": lease.attempt,
+            "hosts": list(lease.hosts.values()),
+            "state": state(lease),
+            "since": lease.since,
+            "expires_at": lease.expires_at,
+            "holder": lease.holder,
+        }
+        for lease in found
+    ]
+    return documents.document("leases", "leases", rows)
+
+
+def state(lease: Lease) -> str:
+    return "held" if lease.held else "waiting"

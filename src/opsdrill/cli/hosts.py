@@ -1,0 +1,131 @@
+"""`opsdrill hosts`: the machines of a lab, and who holds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsdrill.cli.choices import PageFormat
+from opsdrill.cli.front import ERROR, INVALID, PASSED, front
+from opsdrill.cli.table import Column
+from opsdrill.cli.text import shown
+
+if TYPE_CHECKING:
+    from opsdrill.app.hosts import HostReport, LabReport
+    from opsdrill.cli.output import Output
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the hosts of a lab.")
+
+COLUMNS = ("connection", "login", "shell", "clock")
+"""The findings that have a column of their own."""
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    *,
+    lab: Annotated[
+        str | None,
+        typer.Option("--lab", metavar="LAB", help="A lab file, a lab's name, or a driver's name."),
+    ] = None,
+    format: Annotated[
+        PageFormat, typer.Option("--format", help="How the findings are written.")
+    ] = "table",
+) -> int:
+    """Log in to every host of a lab and tell what works there.
+
+    Nothing is changed on the hosts. Exits with 3 when one of them does not answer, with 2 when
+    the lab cannot work here at all.
+    """
+    from opsdrill.app import hosts as use_case
+
+    told = front(context)
+    found = use_case.check(told.place, lab)
+    if format == "json":
+        told.out.document(use_case.document(found))
+    else:
+        _show(told.out, found)
+    if not found.usable:
+        return INVALID
+    return PASSED if all(host.answers for host in found.hosts) else ERROR
+
+
+def _show(out: Output, found: LabReport) -> None:
+    if not found.hosts:
+        out.line(f"lab {shown(found.lab.name)}, driver {shown(found.lab.driver)}:")
+        for finding in found.driver:
+            detail = f": {finding.detail}" if finding.detail else ""
+            out.line(
+                f"  {'ok     ' if finding.good else 'missing'}  {shown(finding.what + detail)}"
+            )
+            if finding.remedy and not finding.good:
+                out.line(f"           to get it: {shown(finding.remedy)}")
+        return
+    findings = (Column(name.upper(), "shorten") for name in COLUMNS)
+    out.table(
+        [
+            Column("HOST"),
+            Column("ADDRESS", "shorten"),
+            Column("ANSWERS"),
+            *findings,
+            Column("MISSING", "drop"),
+        ],
+        [_row(host) for host in found.hosts],
+        none="no hosts",
+    )
+    for host in found.hosts:
+        for finding in host.findings:
+            if not finding.good:
+                out.line(f"{shown(host.name)}: {finding.what}: {shown(finding.detail)}")
+                if finding.remedy:
+                    out.line(f"  to mend it: {shown(finding.remedy)}")
+
+
+def _row(host: HostReport) -> list[str]:
+    cells = dict.fromkeys(COLUMNS, "-")
+    missing = []
+    for finding in host.findings:
+        if finding.what in cells:
+            cells[finding.what] = (finding.detail or "ok") if finding.good else "no"
+        elif not finding.good:
+            missing.append(finding.what)
+    answers = "yes" if host.answers else "no"
+    return [host.name, host.address, answers, *cells.values(), ", ".join(missing) or "-"]
+
+
+@app.command()
+def leases(
+    context: typer.Context,
+    format: Annotated[
+        PageFormat, typer.Option("--format", help="How the list is written.")
+    ] = "table",
+) -> None:
+    """List which runs hold lasting hosts, and which wait for them."""
+    from opsdrill.app import hosts as use_case
+
+    told = front(context)
+    found = use_case.leases(told.place)
+    if format == "json":
+        told.out.document(use_case.leases_document(found))
+        return
+    told.out.table(
+        [
+            Column("HOSTS", "shorten"),
+            Column("RUN"),
+            Column("STATE"),
+            Column("SINCE"),
+            Column("HOLDER", "drop"),
+        ],
+        [
+            [
+                ", ".join(lease.hosts.values()),
+                lease.run,
+                use_case.state(lease),
+                f"{lease.since:%Y-%m-%d %H:%M:%S}Z",
+                lease.holder,
+            ]
+            for lease in found
+        ],
+        none="no host is held",
+    )
