@@ -173,6 +173,15 @@ def test_text_of_an_agent_moves_no_cursor_and_is_no_markup(cli: Cli) -> None:
     assert "[bold red]not markup[/]" in texts[0]
 
 
+def test_json_on_a_terminal_is_harmless_and_still_the_same(cli: Cli) -> None:
+    record = json.loads(Path(RECORD).read_text())
+    record["tasks"][0]["tool_calls"][0]["arguments"]["command"] = f"rm {HOSTILE}"
+    (cli.folder / "record.json").write_text(json.dumps(record))
+    text = on_a_terminal(cli, "grade", QUEUE, "record.json", "--format", "json")
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
+    assert json.loads(text)["rules"][2]["matches"][0]["value"] == f"rm {HOSTILE}"
+
+
 def test_a_hostile_name_of_a_file_is_shown_harmless(cli: Cli) -> None:
     done = cli("grade", QUEUE, "no\x1b[31msuch\nfile")
     assert done.returncode == 2

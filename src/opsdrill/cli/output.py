@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from opsdrill.cli.table import Column, lines
-from opsdrill.cli.text import shown
+from opsdrill.cli.text import shown, shown_json
 from opsdrill.errors import InvalidInput, OpsDrillError
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class Output:
 
     def document(self, content: bytes) -> None:
         """A machine-readable document, UTF-8 whatever the locale, ending with a line break."""
+        if sys.stdout.isatty():
+            content = shown_json(content.decode("utf-8")).encode()
         buffer = getattr(sys.stdout, "buffer", None)
         try:
             sys.stdout.flush()
@@ -134,7 +136,8 @@ class Output:
         """One sentence; for a broken document each of its problems on a line; then the hint."""
         problems = error.problems if isinstance(error, InvalidInput) else ()
         if len(problems) > 1:
-            self.note(f"error: {len(problems)} problems")
+            what = error.message.partition(f": {problems[0]}")[0]
+            self.note(f"error: {shown(what)}: {len(problems)} problems")
             for problem in problems[:PROBLEMS_SHOWN]:
                 self.note(f"  {shown(str(problem))}")
             if len(problems) > PROBLEMS_SHOWN:

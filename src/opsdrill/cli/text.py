@@ -5,6 +5,7 @@ Everything that was not written by us goes through `shown` before it reaches a t
 
 from __future__ import annotations
 
+import json
 import re
 
 # Control characters (ESC among them, so no ANSI sequence survives), marks that turn the direction
@@ -42,6 +43,11 @@ def shown(text: str, *, limit: int | None = None) -> str:
 def shown_block(text: str, *, limit: int | None = None) -> str:
     """As `shown`, with line breaks and tabs kept; CRLF counts as a line break."""
     return _UNSAFE_IN_BLOCK.sub(_escape, _cut(text, limit).replace("\r\n", "\n"))
+
+
+def shown_json(document: str) -> str:
+    """A JSON document for a terminal: the same document, with unsafe characters as escapes."""
+    return _UNSAFE_IN_BLOCK.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def _cut(text: str, limit: int | None) -> str:

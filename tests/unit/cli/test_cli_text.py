@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from opsdrill.cli.formats.junit import results as junit
 from opsdrill.cli.formats.markdown import literal
-from opsdrill.cli.text import shown, shown_block
+from opsdrill.cli.text import shown, shown_block, shown_json
 from opsdrill.model.result import Result
 
 ANYTHING = st.text(st.characters(), max_size=200)
@@ -86,3 +87,11 @@ def test_junit_is_well_formed_whatever_the_reason_holds(text: str) -> None:
     )
     suites = ElementTree.fromstring(junit([result]))
     assert suites.get("errors") == "1"
+
+
+@given(ANYTHING)
+def test_json_on_a_terminal_is_the_same_document_and_harmless(text: str) -> None:
+    document = json.dumps({"text": text}, ensure_ascii=False, indent=2)
+    made = shown_json(document)
+    assert json.loads(made) == {"text": text}
+    assert shown_block(made) == made
