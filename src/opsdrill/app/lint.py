@@ -47,7 +47,8 @@ def line(problem: Problem) -> str:
     place = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part)
     words = [f"{place}:" if place else "", problem.code or "", problem.path, problem.message]
     text = " ".join(word for word in words if word)
-    text += f"; better: {problem.suggestion}" if problem.suggestion else ""
+    if problem.suggestion and problem.suggestion not in problem.message:
+        text += f"; better: {problem.suggestion}"
     return text if problem.severity == "error" else f"{text} ({problem.severity})"
 
 
