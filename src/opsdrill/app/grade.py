@@ -36,19 +36,9 @@ def grade_record(place: Place, scenario: str, record: Path, answers: Path | None
         run=None,
         scenario=loaded.scenario.key,
         agent=None,
-        grading_version=graded.grading_version,
         scenario_version=loaded.version,
         state="done",
-        verdict=graded.verdict,
-        reason=graded.reason,
-        fault=graded.fault,
-        compliance=graded.compliance,
-        remediation=graded.remediation,
-        completion=graded.completion,
-        rules=graded.rules,
-        after_agent=graded.after_agent,
-        warnings=graded.warnings,
-    )
+    ).under(graded)
 
 
 def _record(path: Path) -> JobRecord:

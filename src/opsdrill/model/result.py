@@ -123,6 +123,24 @@ class Result(Recorded):
     phases: Items[Phase] = ()
     warnings: Items[str] = ()
 
+    def under(self, grade: Grade) -> Result:
+        """The same run as it reads under a grade; its own warnings stand behind the grade's."""
+        return self.model_copy(
+            update={
+                "grading_version": grade.grading_version,
+                "scenario_version": grade.scenario_version or self.scenario_version,
+                "verdict": grade.verdict,
+                "reason": grade.reason,
+                "fault": grade.fault,
+                "compliance": grade.compliance,
+                "remediation": grade.remediation,
+                "completion": grade.completion,
+                "rules": grade.rules,
+                "after_agent": grade.after_agent,
+                "warnings": (*grade.warnings, *self.warnings),
+            }
+        )
+
 
 class Results(Recorded):
     """Several runs; an array is never the top level."""

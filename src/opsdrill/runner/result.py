@@ -34,20 +34,11 @@ def graded(
         run=spec.id,
         scenario=spec.scenario.key,
         agent=str(spec.agent),
-        grading_version=grade.grading_version,
         scenario_version=spec.scenario_version,
         state="done",
-        verdict=grade.verdict,
-        reason=grade.reason,
-        fault=grade.fault,
-        compliance=grade.compliance,
-        remediation=grade.remediation,
-        completion=grade.completion,
-        rules=grade.rules,
-        after_agent=grade.after_agent,
         phases=phases,
-        warnings=(*grade.warnings, *warnings),
-    )
+        warnings=warnings,
+    ).under(grade)
 
 
 def stopped(

@@ -70,21 +70,7 @@ def regraded(result: Result, first: Grade | None, grade: Grade) -> Result:
     """The result as it reads under a later grade than its `first`."""
     ours = first.warnings if first is not None else ()
     kept = tuple(warning for warning in result.warnings if warning not in ours)
-    return result.model_copy(
-        update={
-            "grading_version": grade.grading_version,
-            "scenario_version": grade.scenario_version or result.scenario_version,
-            "verdict": grade.verdict,
-            "reason": grade.reason,
-            "fault": grade.fault,
-            "compliance": grade.compliance,
-            "remediation": grade.remediation,
-            "completion": grade.completion,
-            "rules": grade.rules,
-            "after_agent": grade.after_agent,
-            "warnings": (*grade.warnings, *kept),
-        }
-    )
+    return result.model_copy(update={"warnings": kept}).under(grade)
 
 
 def clipped(text: str) -> str:
