@@ -14,9 +14,12 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from opsdrill.hosts.driver import DriverContext
+from opsdrill.hosts.drivers.container.driver import ContainerDriver
 
 PROGRAMS = {
     "podman": "podman",
@@ -35,7 +38,7 @@ PROGRAMS = {
 DEBIAN, BUSYBOX = "localhost/opsdrill-debian:1", "localhost/opsdrill-busybox:1"
 _SUITE = "bookworm"
 _PACKAGES = "procps,python3-minimal,libpython3-stdlib,systemd-sysv,dbus"
-_STORE = "1200m"
+_STORE = "800m"
 _TRIES = 500
 
 _FIRST = r"""
@@ -170,7 +173,7 @@ def debian() -> Path:
     """An archive of a small Debian with Python and systemd; built once for a user."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "opsdrill-tests")
     cache.mkdir(parents=True, exist_ok=True)
-    archive = cache / f"{_SUITE}-1.tar"
+    archive = cache / f"{_SUITE}-2.tar"
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
@@ -186,6 +189,7 @@ def _bootstrap(tree: Path, archive: Path) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
     )
+    (tree / "var/www").mkdir()
     left_out = ("dev", "var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale")
     subprocess.run(
         [
@@ -223,3 +227,29 @@ def busybox(folder: Path) -> Path:
     archive = folder / "busybox.tar"
     subprocess.run(["tar", "-C", tree, "-cf", archive, "."], check=True)
     return archive
+
+
+class PodmanDriver:
+    """The container driver with a podman of its own.
+
+    Args:
+        folder: for the podman.
+        image: of its hosts, built here.
+        options: of the driver.
+    """
+
+    name = "container"
+    throw_away = True
+
+    def __init__(self, folder: Path, image: str, options: Mapping[str, str] | None = None) -> None:
+        self.podman = Podman(folder)
+        self.podman.load(image)
+        given = {"engine": str(self.podman.program), **(options or {})}
+        self._driver = ContainerDriver(DriverContext(folder, given, image=image))
+        self.preflight = self._driver.preflight
+        self.provision = self._driver.provision
+        self.reap = self._driver.reap
+
+    async def close(self) -> None:
+        await self._driver.close()
+        self.podman.close()

@@ -126,20 +126,24 @@ def in_a_line(word: str) -> str:
     return '"$n"'.join(quote(part) for part in word.split("\n"))
 
 
-def run_line(nonce: str, mark: int, account: Account) -> str:
+def run_line(nonce: str, mark: int, account: Account, *, stays: bool = False) -> str:
     """The line that runs a command; the command's text comes after it.
 
     Args:
         nonce: letters and digits that no output has.
         mark: a number that the command and all it starts carries; see `next_mark`.
         account: who runs it.
+        stays: after its last word the shell that reads the line stands still for as long as it
+            lives, if a background process of the command holds an output stream open: for
+            connections that end with their shell and would kill such a process with SIGPIPE.
     """
+    after = f";{_found(mark)}{_STAY}" if stays else ""
     start = _start(mark, account)
     if account.become == "su":
         su = f"exec su -s /bin/sh -c {quote(BOOT)} {quote(account.name)} <&3 3<&-"
         inside = f"exec 3<&0 </dev/null;n=${{IFS#??}};{_FIND};{start}\n"
-        return _framed(nonce, f"{_SPEAK};{su}") + inside
-    return _framed(nonce, f"{_SPEAK};{start}")
+        return _framed(nonce, f"{_SPEAK};{su}", after) + inside
+    return _framed(nonce, f"{_SPEAK};{start}", after)
 
 
 def kill_line(nonce: str, mark: int) -> str:
@@ -150,20 +154,10 @@ def kill_line(nonce: str, mark: int) -> str:
     killed, so that none can start another. What waits for its parent to take note of its end is
     dead.
     """
-    with_grep = f'grep -ls "^Max file locks .* {mark} " /proc/[0-9]*/limits'
-    without = (
-        "for d in /proc/[0-9]*/limits;do while read -r a b c s h u;do "
-        f'[ "$a $b $c $h" = "Max file locks {mark}" ]&&echo $d;done<$d;done'
-    )
-    find = (
-        f"g(){{ if command -v grep >/dev/null;then {with_grep};else {without};fi; }};"
-        "f(){ p=;for q in $(g);do q=${q#/proc/};q=${q%/*};IFS= read -r x </proc/$q/stat||continue;"
-        'case ${x##*)} in " "[ZX]*);;*)p="$p $q";;esac;done;[ "$p" ]; };'
-    )
     stop = 'o=;i=0;while f&&[ "$p" != "$o" ]&&[ $i -lt 50 ];do o=$p;kill -STOP $p;i=$((i+1));done;'
     kill = "i=0;while f&&[ $i -lt 200 ];do kill -KILL $p;i=$((i+1));sleep 0.02||sleep 1;done;"
     count = "set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
-    return _framed(nonce, find + stop + kill + count)
+    return _framed(nonce, _found(mark) + stop + kill + count)
 
 
 def put_line(nonce: str, path: str, size: int, mode: int | None, owner: str | None) -> str:
@@ -221,13 +215,33 @@ def account_text(user: str) -> str:
     )
 
 
-def _framed(nonce: str, body: str) -> str:
+def _found(mark: int) -> str:
+    """The function `f`: what carries the mark and lives is in `$p`; fails if nothing does."""
+    with_grep = f'grep -ls "^Max file locks .* {mark} " /proc/[0-9]*/limits'
+    without = (
+        "for d in /proc/[0-9]*/limits;do while read -r a b c s h u;do "
+        f'[ "$a $b $c $h" = "Max file locks {mark}" ]&&echo $d;done<$d;done'
+    )
+    return (
+        f"g(){{ if command -v grep >/dev/null;then {with_grep};else {without};fi; }};"
+        "f(){ p=;for q in $(g);do q=${q#/proc/};q=${q%/*};IFS= read -r x </proc/$q/stat||continue;"
+        'case ${x##*)} in " "[ZX]*);;*)p="$p $q";;esac;done;[ "$p" ]; };'
+    )
+
+
+_STAY = (
+    "if f;then for q in $p;do for x in /proc/$q/fd/*;do"
+    " if [ $x -ef /proc/$$/fd/1 ]||[ $x -ef /proc/$$/fd/4 ];then kill -STOP $$;exit;fi;done;done;fi"
+)
+
+
+def _framed(nonce: str, body: str, after: str = "") -> str:
     # A shell says on its own standard error how its children ended; that is nothing of theirs.
     return (
         "exec 3<&0 4>&2 </dev/null 2>/dev/null;n=${IFS#??};s=-;"
         f"{_FIND};echo {nonce};echo {nonce} >&4;({body});r=$?;"
         f'if IFS= read -r l<&3||[ "$l" ];then s={NO_SHELL};fi;echo {nonce};'
-        f"echo {nonce} $r $s >&4\n"
+        f"echo {nonce} $r $s >&4{after}\n"
     )
 
 

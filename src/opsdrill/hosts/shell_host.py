@@ -60,12 +60,16 @@ class ShellHost:
         facts: what it is made of.
         link: the way to it.
         uid: who runs there when nobody was asked for.
+        stays: as of `opsdrill.hosts.command.run_line`.
     """
 
-    def __init__(self, facts: HostFacts, link: ShellLink, uid: int = 0) -> None:
+    def __init__(
+        self, facts: HostFacts, link: ShellLink, uid: int = 0, *, stays: bool = False
+    ) -> None:
         self._facts = facts
         self._link = link
         self._uid = uid
+        self._stays = stays
         self._root: Account | None = None
         self._last_answered_at: datetime | None = None
 
@@ -115,13 +119,16 @@ class ShellHost:
         return None
 
     async def _attempt(self, command: Command) -> _Outcome:
+        if "\0" in command.run:
+            # No shell can take it; cut there, it would be another command.
+            return _Outcome(reason="the command has a NUL character, which is no text")
         nonce, mark = next_nonce(), next_mark()
         try:
             account = await self._account(command.user)
-            line = run_line(nonce, mark, account).encode(errors="surrogatepass")
-            # A shell has no NUL, and a lone surrogate has no bytes of its own.
-            text = command.run.replace("\0", "").encode(errors="surrogatepass") or b"\n"
-            exchange = await self._link.exchange(nonce, line + text)
+            line = run_line(nonce, mark, account, stays=self._stays)
+            # A lone surrogate has no bytes of its own; everything else arrives as written.
+            text = line + (command.run or "\n")
+            exchange = await self._link.exchange(nonce, text.encode(errors="surrogatepass"))
         except NoAnswer as error:
             return _Outcome(reason=error.reason)
         except NoAccount as error:
@@ -172,7 +179,8 @@ class ShellHost:
             return _Outcome(exchange, reason=f"the command did not start within {limit}")
         more = f"; {left} processes could not be killed" if left else ""
         reason = f"killed after {limit} with everything it started{more}"
-        return _Outcome(exchange, timed_out=True, reason=reason)
+        shell = exchange.end.shell if exchange.end is not None else None
+        return _Outcome(exchange, shell=shell, timed_out=True, reason=reason)
 
     async def _surely_end(self, exchange: Exchange, mark: int) -> int:
         """The same as `_end`, to its end even if whoever waits is cancelled; twice is enough."""

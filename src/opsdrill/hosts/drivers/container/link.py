@@ -9,7 +9,7 @@ from opsdrill.hosts.process_link import ProcessLink
 from opsdrill.hosts.shell_link import Exchange, NoAnswer
 
 _LINGER_SECONDS = 2.0
-"""Seconds that the client gets to end: where background processes hold the output it does not, and
+"""Seconds that the client gets to end; where a background process holds the output it does not, and
 the engine reads on without it."""
 _STATES = {
     "exited": "the container has stopped",
