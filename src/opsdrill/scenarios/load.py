@@ -7,7 +7,7 @@ that is not there, or cannot be opened, is a UsageError.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -85,9 +85,8 @@ def load_document(file: Path, document: Document) -> LoadedScenario:
     scenario = parse_scenario(document.data, document=document)
     files, problems = support_files(file.parent, scenario)
     if problems:
-        raise _refused(
-            "scenario", [found_at(document, *found, code=BAD_FILE) for found in problems]
-        )
+        bad = [found_at(document, *found, code=BAD_FILE) for found in problems]
+        raise _refused("scenario", bad)
     return LoadedScenario(scenario, file, file.parent, document, files)
 
 
@@ -125,13 +124,7 @@ def parse_scenario(data: object, *, document: Document | None = None) -> Scenari
     """
     document = document or Document(data)
     bad = [found_at(document, *wrong, code=BAD_PATTERN) for wrong in _bad_patterns(data)]
-    try:
-        scenario = parse_model(data, Scenario, document=document, noun="scenario")
-    except InvalidInput as error:
-        raise _refused("scenario", [*error.problems, *bad]) from None
-    if bad:
-        raise _refused("scenario", bad)
-    return scenario
+    return parse_model(data, Scenario, document=document, noun="scenario", beside=bad)
 
 
 def load_model(
@@ -163,17 +156,34 @@ def load_answers(path: str | os.PathLike[str]) -> HostAnswers:
     return load_model(path, HostAnswers, noun="host answers file", written=False)
 
 
-def parse_model(data: object, model: type[M], *, document: Document, noun: str) -> M:
+def parse_model(
+    data: object,
+    model: type[M],
+    *,
+    document: Document,
+    noun: str,
+    beside: Sequence[Problem] = (),
+) -> M:
     """Plain data as a model.
+
+    Args:
+        data: what JSON or YAML gave.
+        model: what it must be.
+        document: where the data came from, for the places of problems.
+        noun: what to call it in an error.
+        beside: what is wrong with it that the model does not know of.
 
     Raises:
         InvalidInput: with every problem found, in the order of the file.
     """
+    found: list[Problem] = []
     try:
-        return model.model_validate(data)
+        made = model.model_validate(data)
+        if not beside:
+            return made
     except ValidationError as error:
-        found = refusals(error, model, data)
-    raise _refused(noun, [_placed(document, refusal) for refusal in found])
+        found = [_placed(document, refusal) for refusal in refusals(error, model, data)]
+    raise _refused(noun, [*found, *beside])
 
 
 def _placed(document: Document, refusal: Refusal) -> Problem:
@@ -223,9 +233,10 @@ def found_at(document: Document, location: Location, message: str, *, code: str)
 
 def _refused(noun: str, problems: Iterable[Problem]) -> InvalidInput:
     ordered = sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
-    if len(ordered) > PROBLEMS_SHOWN:
-        left = Problem("", f"{len(ordered) - PROBLEMS_SHOWN} more problems are not shown")
-        ordered = [*ordered[:PROBLEMS_SHOWN], left]
+    left = ordered[PROBLEMS_SHOWN:]
+    if left:
+        last = f"is the first of {len(left)} more problems, which are not shown"
+        ordered = [*ordered[:PROBLEMS_SHOWN], replace(left[0], message=last, suggestion=None)]
     return InvalidInput(f"the {noun} is refused", ordered)
 
 

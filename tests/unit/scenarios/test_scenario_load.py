@@ -179,10 +179,16 @@ def test_short_forms_keep_the_path_as_written() -> None:
 
 
 def test_very_many_problems_are_counted_not_shown() -> None:
+    """[S1.4] The last one tells where it goes on and how many there are; patterns count too."""
+    rule = {"label": "l", "validator": "pattern_match", "where": "job_plan", "pattern": "("}
     with pytest.raises(InvalidInput) as caught:
-        parse_scenario({"tags": [1] * 5000})
+        parse_scenario({"tags": [1] * 4996, "validation": [rule]})  # three keys are missing
     assert len(caught.value.problems) == 101
-    assert "more problems" in caught.value.problems[-1].message
+    assert [p.message for p in caught.value.problems if "more problems" in p.message] == [
+        "is the first of 4900 more problems, which are not shown"
+    ]
+    assert caught.value.problems[-1].path == "tags[98]"
+    assert caught.value.problems[-1].code == "OD002"
 
 
 def test_record_and_answers(tmp_path: Path) -> None:
