@@ -122,7 +122,7 @@ async def _phases(
         await preflight(scenario, driver, adapter)
     async with journal.phase("provision") as notes:
         hosts = await provision(spec, driver, journal, given_back, leased)
-        await requires(scenario, hosts, notes.answers)
+        await requires(scenario, hosts, notes.answers, spec.lab.user_of)
         if not driver.throw_away:
             # What an earlier run left; where nothing was left, steps fail.
             await restore(scenario, hosts, notes.answers)
