@@ -35,7 +35,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
         MakeHost, NAMES, NAMES, st.dictionaries(NAMES, NAMES, max_size=3), *[st.integers(0)] * 3
     ),
     st.builds(Failed, NAMES, NAMES),
-    st.builds(Ended, st.integers(0, 255)),
+    st.builds(Ended, st.integers(0, 255), NAMES),
     st.just(Stop()),
     st.builds(Done, st.dictionaries(NAMES, NAMES, max_size=3)),
 )

@@ -21,7 +21,6 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     PutFile,
     RunCommand,
     Snapshot,
-    Started,
     Stop,
     TimedOut,
     memory_file,
@@ -206,15 +205,12 @@ def memory(content: bytes = b"") -> Iterator[int]:
 
 async def _follow(exchange: Exchange, patience: float, out: Output, err: Output) -> _Outcome:
     """Wait for the command's end and collect what it wrote."""
-    shell: str | None = None
     end: Ended | TimedOut | Failed | None = None
     try:
         async with asyncio.timeout(patience):
-            while end is None and (came := await exchange.receive()) is not None:
-                if isinstance(came[0], Started):
-                    shell = came[0].shell
-                elif isinstance(came[0], Ended | TimedOut | Failed):
-                    end = came[0]
+            came = await exchange.receive()
+        if came is not None and isinstance(came[0], Ended | TimedOut | Failed):
+            end = came[0]
     except TimeoutError:
         end = None
     pipes = [pipe for pipe in (out.finish(), err.finish()) if pipe is not None]
@@ -222,7 +218,7 @@ async def _follow(exchange: Exchange, patience: float, out: Output, err: Output)
         exchange.send(Drain(), pipes)
     return _Outcome(
         end or Failed("gone", "the answer got lost on the way"),
-        shell,
+        None if end is None or isinstance(end, Failed) else end.shell,
         lost=end is None,
         stdout=out.text,
         stderr=err.text,

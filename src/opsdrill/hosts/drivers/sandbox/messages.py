@@ -112,17 +112,11 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """The command's shell runs."""
-
-    shell: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ended:
     """The command's shell ended with this status, 128+n for signal n."""
 
     exit_code: int
+    shell: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +127,7 @@ class TimedOut:
     """
 
     left: int = 0
+    shell: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +144,13 @@ class Failed:
 
 Message = (
     MakeHost | Connect | RunCommand | PutFile | GetFile | Snapshot | Release | Stop | Drain
-    | Done | Started | Ended | TimedOut | Failed
+    | Done | Ended | TimedOut | Failed
 )  # fmt: skip
 _KINDS: dict[str, type[Message]] = {
     kind.__name__: kind
     for kind in (
         MakeHost, Connect, RunCommand, PutFile, GetFile, Snapshot, Release, Stop, Drain,
-        Done, Started, Ended, TimedOut, Failed,
+        Done, Ended, TimedOut, Failed,
     )
 }  # fmt: skip
 

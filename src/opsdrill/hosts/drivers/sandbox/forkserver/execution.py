@@ -14,7 +14,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from opsdrill.hosts.command import SHELLS, TEXT_FD, environment
@@ -27,7 +27,6 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     Ended,
     Failed,
     RunCommand,
-    Started,
     Stop,
     TimedOut,
     receive,
@@ -66,6 +65,7 @@ class Child:
     pidfd: int
     mark: int
     end: float
+    shell: str = ""
 
 
 class CannotStart(Exception):
@@ -82,7 +82,7 @@ def execute(
     streams: Streams,
     host: Newborn,
 ) -> None:
-    """Run the command and tell on `reply`: `Started`, then `Ended` or `TimedOut`; or `Failed`.
+    """Run the command and tell on `reply`: `Ended`, `TimedOut` or `Failed`.
 
     `Stop`, or the end of `reply`, kills it. After `Ended` a `Drain` hands over what background
     processes still write to.
@@ -116,8 +116,7 @@ def execute(
         send(reply, Failed(error.kind, str(error)))
         return
     if name is not None:
-        send(reply, Started(name))
-        _see_through(reply, child)
+        _see_through(reply, replace(child, shell=name))
 
 
 def _see_through(reply: socket.socket, child: Child) -> None:
@@ -128,7 +127,7 @@ def _see_through(reply: socket.socket, child: Child) -> None:
     if status == -signal.SIGKILL and _host_ends():
         send(reply, Failed("gone", "the host ended while the command ran"))
         return
-    send(reply, Ended(128 - status if status < 0 else status))
+    send(reply, Ended(128 - status if status < 0 else status, child.shell))
     _drain(reply)
 
 
@@ -147,7 +146,7 @@ def _wait(fd: int, child: Child, reply: socket.socket) -> bool:
     signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
     left = kill_marked(child.mark)
     os.waitpid(child.pid, 0)
-    send(reply, TimedOut(left))
+    send(reply, TimedOut(left, child.shell or None))
     return False
 
 
