@@ -108,6 +108,16 @@ def test_a_wrong_choice_is_told_with_the_right_ones(cli: Cli) -> None:
     )
 
 
+def test_of_very_many_problems_the_first_are_listed(cli: Cli) -> None:
+    (cli.folder / "many.json").write_text(json.dumps({f"k{number}": 1 for number in range(150)}))
+    done = cli("grade", "./many.json", RECORD)
+    assert done.returncode == 2
+    first, *listed, last = done.stderr.splitlines()
+    assert first == "error: the scenario is refused: more than 50 problems"
+    assert len(listed) == 50
+    assert last == "  and others"
+
+
 def test_a_record_in_another_format_is_refused_in_one_sentence(cli: Cli) -> None:
     path = cli.folder / "other.jsonl"
     path.write_text('{"type": "user"}\n{"type": "assistant"}\n')

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PROBLEMS_SHOWN = 50
-"""Problems of one document that are listed; the rest is counted."""
+"""Problems of one document that are listed; of more it is only said that there are others."""
 
 _STYLES = {"passed": "green", "failed": "red", "error": "yellow", "hint": "cyan", "label": "bold"}
 
@@ -137,11 +137,13 @@ class Output:
         problems = error.problems if isinstance(error, InvalidInput) else ()
         if len(problems) > 1:
             what = error.message.partition(f": {problems[0]}")[0]
-            self.note(f"error: {shown(what)}: {len(problems)} problems")
+            many = len(problems) > PROBLEMS_SHOWN
+            count = f"more than {PROBLEMS_SHOWN}" if many else str(len(problems))
+            self.note(f"error: {shown(what)}: {count} problems")
             for problem in problems[:PROBLEMS_SHOWN]:
                 self.note(f"  {shown(str(problem))}")
-            if len(problems) > PROBLEMS_SHOWN:
-                self.note(f"  and {len(problems) - PROBLEMS_SHOWN} more")
+            if many:
+                self.note("  and others")
         else:
             self.note(f"error: {shown(error.message)}")
         if error.hint:
