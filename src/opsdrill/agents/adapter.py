@@ -6,7 +6,7 @@ An adapter takes an `Assignment`, reports what happens to a recorder, and stops 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -27,6 +27,7 @@ class Assignment:
         operational_rules: given to every task.
         job_seconds: when the job is stopped; the runner measures it, not the adapter.
         command_seconds: the time limit of one command.
+        users: who commands run as on a host that no task says it for, where that is not root.
     """
 
     ticket: Ticket
@@ -34,6 +35,7 @@ class Assignment:
     operational_rules: tuple[str, ...]
     job_seconds: float
     command_seconds: float
+    users: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,18 +53,29 @@ class TaskWork:
         name: the name of the host it works on.
         host: that host.
         seconds: the time limit of a command that has none of its own.
+        user: who commands run as that name nobody.
 
     Attributes:
         silent: why the host was found not to answer; None while it answers.
         ended: the end was reported.
     """
 
-    def __init__(self, reports: Reports, id: str, name: str, host: Host, seconds: float) -> None:
+    def __init__(
+        self,
+        reports: Reports,
+        id: str,
+        name: str,
+        host: Host,
+        seconds: float,
+        *,
+        user: str = "root",
+    ) -> None:
         self._reports = reports
         self._id = id
         self._name = name
         self._host = host
         self._seconds = seconds
+        self._user = user
         self._calls = 0
         self.silent: str | None = None
         self.ended = False
@@ -119,12 +130,12 @@ class TaskWork:
         self._reports.record(Said(task=self._id, text=text))
 
     async def run(
-        self, command: str, *, user: str = "root", seconds: float | None = None
+        self, command: str, *, user: str | None = None, seconds: float | None = None
     ) -> HostAnswer:
         """Run a command on the host; whatever became of it is an answer."""
         with self._call("shell", "shell", {"command": command}) as returned:
             answer = await self._host.run(
-                Command(run=command, user=user, timeout=seconds or self._seconds)
+                Command(run=command, user=user or self._user, timeout=seconds or self._seconds)
             )
             returned.outcome = _outcome(answer)
             returned.exit_code = answer.exit_code

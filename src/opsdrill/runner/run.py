@@ -27,6 +27,7 @@ from opsdrill.grading.engine import grade
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.job import JobRecord
+from opsdrill.model.lab import ROOT
 from opsdrill.model.result import PHASES, Grade, Result
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.archive import landed
@@ -161,7 +162,8 @@ async def _execute(
         lambda event: tools.publish(RunEvent(spec.id, job=event)),
     )
     recorder = Attendance(events, ticket(spec.scenario), tools.clock)
-    task = assignment(spec.scenario, hosts)
+    users = {name: user for name in hosts if (user := spec.lab.user_of(name)) != ROOT}
+    task = assignment(spec.scenario, hosts, users)
 
     async def seal() -> JobRecord:
         await events.flush()

@@ -287,3 +287,16 @@ async def test_steps_run_as_the_labs_user_unless_they_say_otherwise(drill: Drill
     assert {user for text, user in seen if "command -v" in text} == {"deploy"}
     (answer,) = drill.archive.store.answers("r1")
     assert (answer.run, answer.user) == ("up?", "deploy")
+
+
+async def test_an_agent_is_told_who_works_on_a_host(drill: Drill) -> None:
+    told: list[dict[str, str]] = []
+
+    class Asking(Agent):
+        async def act(self, assignment: Assignment) -> None:
+            told.append(dict(assignment.users))
+
+    lab = Lab.model_validate({"driver": "fake", "hosts": {"web-01": {"user": "deploy"}}})
+    await drill.run(Asking, lab=lab)
+    await drill.run(Asking, id="r2")
+    assert told == [{"web-01": "deploy"}, {}]

@@ -24,6 +24,7 @@ from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import JobCreated, JobEnded, NoJob, Planned, Posted, Resolved
 from opsdrill.model.job import Outcome
+from opsdrill.model.lab import ROOT
 from opsdrill.model.problem import dotted
 from opsdrill.scenarios.load import parse_model, read_document
 
@@ -116,6 +117,7 @@ class _Turn:
                 task.host,
                 assignment.hosts[task.host],
                 assignment.command_seconds,
+                user=assignment.users.get(task.host, ROOT),
             )
             for index, task in enumerate(turn.tasks)
         ]

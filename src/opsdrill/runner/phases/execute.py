@@ -59,14 +59,21 @@ class Attendance(Recorder):
         self.stopped = True
 
 
-def assignment(scenario: Scenario, hosts: Mapping[str, Host]) -> Assignment:
-    """All that the agent may know of the scenario, and nothing else."""
+def assignment(
+    scenario: Scenario, hosts: Mapping[str, Host], users: Mapping[str, str] | None = None
+) -> Assignment:
+    """All that the agent may know of the scenario, and nothing else.
+
+    Args:
+        users: who commands run as on a host, where that is not root.
+    """
     return Assignment(
         ticket=ticket(scenario),
         hosts={name: hosts[name] for name in scenario.host_names},
         operational_rules=scenario.operational_rules,
         job_seconds=scenario.limits.job_seconds,
         command_seconds=scenario.limits.command_seconds,
+        users=users or {},
     )
 
 
