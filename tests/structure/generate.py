@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from opsdrill.agents.script import Script
 from opsdrill.model.host import HostAnswers
 from opsdrill.model.job import JobRecord
+from opsdrill.model.lab import Lab
 from opsdrill.model.result import Result, Results
 from opsdrill.model.scenario import Scenario
 
@@ -24,6 +25,7 @@ SCHEMAS = ROOT / "src" / "opsdrill" / "schemas"
 Mode = Literal["validation", "serialization"]
 MODELS: dict[str, tuple[type[BaseModel], Mode]] = {
     "scenario": (Scenario, "validation"),
+    "lab": (Lab, "validation"),
     "job": (JobRecord, "validation"),
     "answers": (HostAnswers, "validation"),
     "script": (Script, "validation"),

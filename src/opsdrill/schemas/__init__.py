@@ -12,7 +12,7 @@ def schema_text(name: str) -> str:
     """The JSON Schema of a format as text.
 
     Args:
-        name: `"scenario"`, `"script"`, `"job"`, `"answers"`, `"result"` or `"results"`.
+        name: `"scenario"`, `"lab"`, `"script"`, `"job"`, `"answers"`, `"result"` or `"results"`.
 
     Raises:
         KeyError: there is no such schema.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from ruamel.yaml import YAML
 
 from opsdrill.errors import InvalidInput
-from opsdrill.model.lab import Lab, LabHost
+from opsdrill.model.lab import Lab, LabHost, LabMachine
 from opsdrill.scenarios.load import load_model
+from opsdrill.schemas import schema_text
 
 WHOLE = """
 driver: ssh
@@ -191,3 +196,19 @@ def test_a_secret_written_into_the_file_is_refused_and_never_repeated(
 def test_numbers_as_passwords_are_not_repeated_either(tmp_path: Path) -> None:
     (problem,) = refusal("driver: ssh\nhosts: {a: {password: 123456}}", tmp_path)
     assert "123456" not in problem
+
+
+def test_every_key_is_in_the_reference_and_no_other() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "lab.md").read_text()
+    _, keys, of_host = page.split("\n| key", 2)
+    rows = [re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) for table in (keys, of_host)]
+    assert rows[0] == list(Lab.model_fields)
+    assert sorted(rows[1]) == sorted(LabMachine.model_fields)
+
+
+def test_a_whole_file_fits_the_schema_and_a_wrong_one_does_not() -> None:
+    schema = Draft202012Validator(json.loads(schema_text("lab")))
+    data = YAML(typ="safe", pure=True).load(WHOLE)
+    assert list(schema.iter_errors(data)) == []
+    assert list(schema.iter_errors({**data, "secrets": {"A": "hunter2"}})) != []
+    assert list(schema.iter_errors({**data, "nonsense": 1})) != []
