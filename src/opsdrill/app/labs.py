@@ -167,12 +167,12 @@ def check_fit(choice: LabChoice, scenario: Scenario) -> None:
     Raises:
         UsageError: names the first that it lacks.
     """
-    lab = choice.lab
-    if lab is None:
-        return
+    lab = choice.lab or Lab()
+    lasting = not DRIVERS.get(choice.driver).throw_away
     for host in scenario.hosts:
-        if lab.hosts and choice.driver == lab.driver and not DRIVERS.get(choice.driver).throw_away:
-            if host.name not in lab.hosts and choice.driver != "local":
+        if lasting:
+            # Whatever it is called, a host of `local` is this very machine.
+            if lab.hosts and host.name not in lab.hosts and choice.driver != "local":
                 raise UsageError(
                     f"the scenario {scenario.key} needs the host {host.name!r}, which the lab"
                     f" {choice.name} does not have",
@@ -180,29 +180,31 @@ def check_fit(choice: LabChoice, scenario: Scenario) -> None:
                 )
             continue
         image = host.image or lab.defaults.image
-        if image is not None and lab.images:
+        if image is not None:
             _check_image(choice, lab, image, f"the host {host.name} of {scenario.key}")
 
 
 def _check_image(choice: LabChoice, lab: Lab, image: str, what: str) -> None:
+    if choice.driver == "fake":
+        return
+    if choice.driver == "sandbox":
+        raise UsageError(
+            f"{what} needs the image {image!r}, and images of the sandbox are not part of this"
+            " version",
+            hint="use a lab with `driver: container`, or leave the image out",
+        )
+    if not lab.images:
+        return  # the driver's own name, such as debian:12
     if image not in lab.images:
         raise UsageError(
             f"{what} needs the image {image!r}, which the lab {choice.name} does not have",
             hint=f"its images: {', '.join(lab.images)}",
         )
-    if choice.driver == "fake":
-        return
     if image not in lab.images_for(choice.driver):
         raise UsageError(
             f"{what} needs the image {image!r}, and the lab {choice.name} does not say what the"
             f" driver {choice.driver} makes of it",
             hint=f"add `{choice.driver}:` to `images.{image}`",
-        )
-    if choice.driver == "sandbox":
-        raise UsageError(
-            f"{what} needs the image {image!r}, and images of the sandbox are not part of this"
-            " version",
-            hint="leave the image out: a sandbox host is made from this machine's programs",
         )
 
 

@@ -264,6 +264,13 @@ async def test_an_image_that_the_lab_does_not_know_is_refused(
         await labs.settle(place, [spec(choice, {"name": "a", "image": image})])
 
 
+async def test_the_sandbox_says_that_it_has_no_images(place: Place) -> None:
+    """An image that is asked for is never silently something else."""
+    choice = labs.choose("sandbox", place)
+    with pytest.raises(UsageError, match="images of the sandbox are not part of this version"):
+        await labs.settle(place, [spec(choice, {"name": "a", "image": "debian-12"})])
+
+
 # hosts check
 
 
