@@ -247,6 +247,7 @@ async def test_hosts_that_never_answer_do_not_crash_it(drill: Drill) -> None:
 
 
 async def test_output_is_bounded(drill: Drill) -> None:
+    """[P14]"""
     loud = FakeScript(
         otherwise=Scripted(exit_code=0, stdout="a" * OUTPUT_LIMIT, stderr="b" * OUTPUT_LIMIT)
     )
@@ -302,6 +303,7 @@ async def test_cancelling_at_any_event_passes_through_and_leaves_nothing(
 
 
 async def test_a_command_cut_short_has_not_run_to_its_end(name: str, tmp_path: Path) -> None:
+    """[P13]"""
     drill = Drill(name, tmp_path, slow(4))
     working = asyncio.create_task(drill.work())
     await asyncio.sleep(0.05)
