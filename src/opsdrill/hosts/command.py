@@ -28,6 +28,21 @@ _SH = (
     't= n=${IFS#??}; while IFS= read -r l || [ "$l" ]; do t="$t$l$n"; done <&3; exec 3<&-;'
     ' eval "unset t l n; $t"'
 )
+# The same two for a shell that reads what to set up before the command.
+_DIRECT = (
+    (
+        "bash",
+        " --norc",
+        'IFS= read -r l<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;eval "$l";'
+        'eval -- "$BASH_EXECUTION_STRING"',
+    ),
+    (
+        "sh",
+        "",
+        't= n=${IFS#??};IFS= read -r l<&3;while IFS= read -r m||[ "$m" ];do t="$t$m$n";done<&3;'
+        'exec 3<&-;eval "$l";eval "unset t m;$t"',
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,70 @@ def run_line(nonce: str, mark: int, account: Account, *, stays: bool = False) ->
     return _framed(nonce, f"{_SPEAK};{start}", after)
 
 
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How a login over SSH is spoken to: by one command line, run by the user's login shell.
+
+    Attributes:
+        shell: what that shell is; one that is not POSIX's is only asked to start `sh`.
+        sudo: everything is done by way of `sudo -n`.
+    """
+
+    shell: Literal["bash", "posix", "other"] = "other"
+    sudo: bool = False
+
+    def for_lines(self) -> str:
+        """The command line for the lines of this module."""
+        return self._around(BOOT)
+
+    def for_command(self, account: Account) -> tuple[str, bytes]:
+        """The command line for a command, and what its standard input begins with.
+
+        Nothing stays between the command's shell and the SSH server, which tells the exit status.
+        What comes next on standard input is made by `direct_input`.
+        """
+        plain = self.shell == "bash" and not self.sudo and account.become != "su"
+        shells = _exec("exec -c " if plain else "exec env -i ", _prefix(account))
+        text = f"cd {quote(account.home)} 2>/dev/null||cd /;{shells}"
+        if account.become == "su":
+            su = f"exec su -s /bin/sh -c {quote(BOOT)} {quote(account.name)}"
+            return self.for_lines(), f"{su}\n{text}\n".encode()
+        if self.sudo or self.shell == "other":
+            return self.for_lines(), f"{text}\n".encode()
+        return text, b""
+
+    def _around(self, text: str) -> str:
+        if self.sudo:
+            return f"exec sudo -n sh -c {quote(text)}"
+        return f"exec sh -c {quote(text)}" if self.shell == "other" else text
+
+
+def direct_input(nonce: str, mark: int, account: Account, text: bytes) -> bytes:
+    """What a shell started by `Login.for_command` reads: its environment, then the command.
+
+    Once it has read all of it, and before the command, it writes the nonce and its name on both
+    output streams. Arguments as of `run_line`.
+    """
+    variables = environment(account.name, account.home, "")
+    words = " ".join(
+        in_a_line(f"{name}={value}") for name, value in variables.items() if name != "SHELL"
+    )
+    line = (
+        f"n=${{IFS#??}};{_limit(mark)};umask 022;export {words} SHELL=${{BASH:-/bin/sh}};"
+        f"unset l n;echo {nonce} $0;echo {nonce} $0 >&2\n"
+    )
+    return line.encode(errors="surrogatepass") + (text or b"\n")
+
+
+def _exec(start: str, become: str) -> str:
+    tries = [
+        f"[ -x {path} ]&&{start}{become}{path}{option} -c {quote(launcher)} {name} 3<&0 </dev/null;"
+        for (name, option, launcher), shell in zip(_DIRECT, SHELLS, strict=True)
+        for path in shell.paths
+    ]
+    return f"{''.join(tries)}echo 'no shell can be started' >&2;exit 127"
+
+
 def kill_line(nonce: str, mark: int) -> str:
     """The line that kills all that carries a mark; its status is how many were left, up to 255.
 
@@ -255,9 +334,6 @@ _SPEAK = "exec 2>&4 4>&-"
 
 
 def _start(mark: int, account: Account) -> str:
-    become = ""
-    if account.become == "setpriv":
-        become = f"setpriv --reuid {account.uid} --regid {account.gid} --init-groups "
     variables = environment(account.name, account.home, "")
     words = " ".join(
         in_a_line(f"{name}={value}") for name, value in variables.items() if name != "SHELL"
@@ -265,10 +341,20 @@ def _start(mark: int, account: Account) -> str:
     bash, sh = (" ".join(map(quote, shell.arguments[1:])) for shell in SHELLS)
     return (
         f"umask 022;cd {in_a_line(account.home)} 2>/dev/null||cd /;"
-        f"ulimit -x {mark} 2>/dev/null||ulimit -w {mark} 2>/dev/null;"
-        f'set -- {become}env -i {words} "SHELL=$p" $p;'
+        f"{_limit(mark)};"
+        f'set -- {_prefix(account)}env -i {words} "SHELL=$p" $p;'
         f'case $p in *bash)exec "$@" {bash} bash;;esac;exec "$@" {sh} sh'
     )
+
+
+def _limit(mark: int) -> str:
+    return f"ulimit -x {mark} 2>/dev/null||ulimit -w {mark} 2>/dev/null"
+
+
+def _prefix(account: Account) -> str:
+    if account.become != "setpriv":
+        return ""
+    return f"setpriv --reuid {account.uid} --regid {account.gid} --init-groups "
 
 
 def _in_english(path: str) -> str:

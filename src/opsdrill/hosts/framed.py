@@ -49,6 +49,7 @@ class FramedOutput:
         self._kept = bytearray()
         self._noise = b""
         self._last = b""
+        self._title = b""
         self.started = False
         self.ended = False
         self.total = 0
@@ -89,6 +90,11 @@ class FramedOutput:
         return self.total if self.total > self._limit else None
 
     @property
+    def title(self) -> str:
+        """What stands behind the first nonce, in its line."""
+        return self._title.decode(errors="replace").strip()
+
+    @property
     def noise(self) -> str:
         """What came before the first nonce."""
         return self._noise.decode(errors="replace")
@@ -108,16 +114,18 @@ class FramedOutput:
 
     def _after_noise(self, data: bytes) -> bytes:
         place = data.find(self._nonce)
-        # The nonce stands in a line of its own: with the line break it counts.
-        if place < 0 or place + len(self._nonce) == len(data):
+        after = place + len(self._nonce)
+        line_end = data.find(b"\n", after) if place >= 0 else -1
+        if line_end < 0:
             cut = max(len(data) - len(self._nonce), 0) if place < 0 else place
             self._noise = (self._noise + data[:cut])[:_NOISE]
-            self._held = data[cut:]
+            self._held = data[cut:][: len(self._nonce) + _LAST_LINE]
             return b""
         self._noise = (self._noise + data[:place])[:_NOISE]
         self._held = b""
+        self._title = data[after:line_end]
         self.started = True
-        return data[place + len(self._nonce) + 1 :]
+        return data[line_end + 1 :]
 
     def _take(self, data: bytes) -> None:
         place = data.find(self._nonce)

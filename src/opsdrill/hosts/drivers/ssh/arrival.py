@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdrill.hosts.command import BOOT, ask_line, next_mark, next_nonce, quote
+from opsdrill.hosts.command import Login, ask_line, next_mark, next_nonce
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.look import (
     PACKAGES,
@@ -23,11 +23,11 @@ class Arrival:
     """How to be understood on a machine, and what it says about itself.
 
     Attributes:
-        entry: what stands on the far command line.
+        login: how it is spoken to.
         look: what it says.
     """
 
-    entry: str
+    login: Login
     look: Look
 
 
@@ -37,23 +37,24 @@ async def arrive(link: Link) -> Arrival:
     Raises:
         NoConnection: says why.
     """
-    in_sh = f"sh -c {quote(BOOT)}"
     if link.host.sudo:
+        login = Login(sudo=True)
         try:
-            return await _look(link, f"exec sudo -n {in_sh}")
+            return Arrival(login, await _look(link, login))
         except NoConnection as error:
             raise _sudo_refused(link, error) from None
     try:
-        arrival = await _look(link, BOOT)
+        look = await _look(link, Login("posix"))
     except NoConnection as error:
         # The login shell may be one that does not understand us, which then said something.
         if error.passing:
             raise
-        return await _look(link, f"exec {in_sh}")
-    return await _look(link, f"exec {in_sh}") if arrival.look.foreign else arrival
+        login = Login("other")
+        return Arrival(login, await _look(link, login))
+    return Arrival(Login(look.login), look)
 
 
-async def packages(link: Link, entry: str) -> str | None:
+async def packages(link: Link, login: Login) -> str | None:
     """The digest of the machine's packages; None where it cannot tell.
 
     Raises:
@@ -61,18 +62,23 @@ async def packages(link: Link, entry: str) -> str | None:
     """
     nonce = next_nonce()
     asked = await link.talk(
-        entry, nonce, ask_line(nonce, PACKAGES).encode(), seconds=60.0, limit=_PACKAGE_BYTES
+        login.for_lines(),
+        nonce,
+        ask_line(nonce, PACKAGES).encode(),
+        seconds=60.0,
+        limit=_PACKAGE_BYTES,
     )
     return packages_digest(asked.out.text) if asked.out.full_size is None else None
 
 
-async def _look(link: Link, entry: str) -> Arrival:
+async def _look(link: Link, login: Login) -> Look:
     nonce = next_nonce()
-    asked = await link.talk(entry, nonce, ask_line(nonce, look_text(next_mark())).encode())
+    line = ask_line(nonce, look_text(next_mark())).encode()
+    asked = await link.talk(login.for_lines(), nonce, line)
     look = parse_look(asked.out.text)
     if look is None:
         raise NoConnection(f"{link.host.address} does not say who logged in", passing=False)
-    return Arrival(entry, look)
+    return look
 
 
 def _sudo_refused(link: Link, error: NoConnection) -> NoConnection:

@@ -114,7 +114,7 @@ async def _meet(name: str, link: Link) -> SshHost:
     """
     try:
         arrival = await arrive(link)
-        digest = await packages(link, arrival.entry)
+        digest = await packages(link, arrival.login)
     except NoConnection as error:
         raise ProvisionFailed(name, f"does not answer: {error.reason}", hint=error.hint) from None
     look = arrival.look
@@ -133,4 +133,4 @@ async def _meet(name: str, link: Link) -> SshHost:
         users=look.uid == 0,
         limits=limits,
     )
-    return SshHost(facts, link, arrival.entry, look.uid)
+    return SshHost(facts, link, arrival.login, look.uid)

@@ -1,8 +1,9 @@
-"""One channel of a connection: a line of `hosts.command` at work on the far side."""
+"""One channel of a connection: a command, or a line of `hosts.command`, on the far side."""
 
 from __future__ import annotations
 
 import asyncio
+import signal as signals
 from typing import Protocol
 
 import asyncssh
@@ -30,28 +31,35 @@ class Channels(Protocol):
 
 
 class Exchange(asyncssh.SSHClientSession[bytes]):
-    """What comes back from one line, until both streams said that it ended.
+    """What comes back over one channel.
 
-    Background processes that hold the streams open keep the channel open: its end would kill them
-    with SIGPIPE. What they write is read and dropped, slowly.
+    A line says itself when it is over. A command is over when its shell ended, which the SSH
+    server tells, and when all it wrote came: usually when the channel closes. Background processes
+    that hold the output open keep the channel open: its end would kill them with SIGPIPE. What
+    they write is read and dropped, slowly.
 
     Args:
-        nonce: what the line was made with.
+        nonce: what the line, or the command's input, was made with.
         limit: bytes that are kept of each stream.
         channels: told when the channel is held, and when it is closed.
 
     Attributes:
         over: set once nothing more will be known.
+        left: set once the far shell ended, or nothing more will be known.
+        status: how the far shell ended, 128+n for signal n.
         held: its end came, and the channel is still open.
-        left: the far shell ended and the connection lived to tell.
+        cut: the connection ended before its end came.
     """
 
     def __init__(self, nonce: str, limit: int, channels: Channels) -> None:
         self.out = FramedOutput(nonce, limit)
         self.err = FramedOutput(nonce, limit)
         self.over = asyncio.Event()
+        self.left = asyncio.Event()
+        self.status: int | None = None
         self.held = False
-        self.left = False
+        self.cut = False
+        self._told = False
         self._channels = channels
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
         self._open = False
@@ -66,7 +74,7 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
     def no_shell(self) -> str | None:
         """Why the line was never at work or nobody read what came after it, if that is certain."""
         unread = self.end is not None and self.end.shell == NO_SHELL
-        if not unread and (self.err.started or not self.left):
+        if not unread and (self.err.started or not self._told):
             return None
         said = short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
         return f"no shell can be started ({said})" if said else "no shell can be started"
@@ -97,29 +105,44 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
             return
         (self.err if datatype == asyncssh.EXTENDED_DATA_STDERR else self.out).feed(data)
         if self.out.ended and self.err.end is not None:
-            self.over.set()
+            self.finish()
+
+    def finish(self) -> None:
+        """Nothing that comes now is of interest."""
+        self.over.set()
+        self.left.set()
+        if self._open and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._count)
 
     def eof_received(self) -> bool:
         return True
 
-    def exit_status_received(self, status: int) -> None:  # noqa: ARG002
-        self.left = True
+    def exit_status_received(self, status: int) -> None:
+        self._told = True
+        # A status of the server's own making, such as asyncssh's -1, is none.
+        self.status = status if 0 <= status <= 255 else None
+        self.left.set()
 
     def exit_signal_received(
         self,
-        signal: str,  # noqa: ARG002
+        signal: str,
         core_dumped: bool,  # noqa: ARG002
         msg: str,  # noqa: ARG002
         lang: str,  # noqa: ARG002
     ) -> None:
-        self.left = True
+        self._told = True
+        number = signals.Signals.__members__.get(f"SIG{signal}")
+        # RFC 4254 names thirteen of them; for the others there is no status to tell.
+        self.status = None if number is None else 128 + number
+        self.left.set()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:
         self._open = False
+        self.cut = exc is not None and not self.over.is_set()
         self.out.close()
         self.err.close()
         self.over.set()
+        self.left.set()
         if self._timer is not None:
             self._timer.cancel()
         self._channels.closed(self)

@@ -13,14 +13,15 @@ from opsdrill.hosts.command import (
     MISSING,
     NOT_REGULAR,
     Account,
+    Login,
     account_text,
     ask_line,
+    direct_input,
     get_line,
     kill_line,
     next_mark,
     next_nonce,
     put_line,
-    run_line,
 )
 from opsdrill.hosts.drivers.ssh.exchange import Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
@@ -33,6 +34,9 @@ _RETRY_AFTER = (0.5, 1.0, 2.0)
 _FILE_SECONDS = 60.0
 _SLOWEST = 50_000
 """Bytes a second at which a file may crawl."""
+_CLOSE_SECONDS = 0.1
+"""Seconds from a shell's end after which its channel counts as held."""
+_QUESTIONS = 3
 _KILL_SECONDS = 20.0
 """Seconds after which killing gives up."""
 _AFTER_KILL_SECONDS = 1.0
@@ -53,22 +57,33 @@ class _Outcome:
     """The command was never read, so that it can be tried again."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A user of the machine, and how commands become that user's."""
+
+    account: Account
+    entry: str
+    before: bytes
+
+
 class SshHost:
     """A machine while a run has it.
 
     Args:
         facts: what it is made of.
         link: the connection to it.
-        entry: what stands on the far command line.
+        login: how it is spoken to.
         uid: who runs there.
     """
 
-    def __init__(self, facts: HostFacts, link: Link, entry: str, uid: int) -> None:
+    def __init__(self, facts: HostFacts, link: Link, login: Login, uid: int) -> None:
         self._facts = facts
         self._link = link
-        self._entry = entry
+        self._login = login
+        self._lines = login.for_lines()
         self._uid = uid
-        self._accounts: dict[str, Account] = {}
+        self._ways: dict[str, _Way] = {}
+        self._asking: dict[str, asyncio.Future[_Way]] = {}
         self._last_answered_at: datetime | None = None
 
     @property
@@ -122,18 +137,18 @@ class SshHost:
             return _Outcome(reason="the command has a NUL character, which is no text")
         nonce, mark = next_nonce(), next_mark()
         try:
-            account = await self._account(command.user)
-            line = run_line(nonce, mark, account).encode(errors="surrogatepass")
+            way = await self._way(command.user)
             # A lone surrogate has no bytes of its own; everything else arrives as written.
-            text = command.run.encode(errors="surrogatepass") or b"\n"
-            exchange = await self._link.exchange(self._entry, nonce, line + text)
+            text = command.run.encode(errors="surrogatepass")
+            content = way.before + direct_input(nonce, mark, way.account, text)
+            exchange = await self._link.exchange(way.entry, nonce, content)
         except NoConnection as error:
             return _Outcome(reason=error.reason)
         except NoAccount as error:
             return _Outcome(reason=str(error))
         try:
             async with asyncio.timeout(command.timeout):
-                await exchange.over.wait()
+                await exchange.left.wait()
         except TimeoutError:
             return await self._timed_out(command, exchange, mark)
         except asyncio.CancelledError:
@@ -143,22 +158,42 @@ class SshHost:
         return await self._over(exchange, mark, command.user)
 
     async def _over(self, exchange: Exchange, mark: int, user: str) -> _Outcome:
-        end = exchange.end
+        """The far shell ended, or the connection did."""
         if exchange.no_shell is not None:
-            self._accounts.pop(user, None)
+            self._ways.pop(user, None)
             return _Outcome(reason=exchange.no_shell, again=True)
-        if end is not None:
-            return _Outcome(exchange, status=end.status, shell=end.shell)
-        # Whatever is left of it would work on behind our back.
         try:
+            if exchange.status is not None and exchange.err.started:
+                await self._all_of(exchange)
+                if not exchange.cut:
+                    return _Outcome(exchange, status=exchange.status, shell=exchange.err.title)
+            # Whatever is left of it would work on behind our back.
             await self._kill(mark)
         except NoConnection as error:
             return _Outcome(exchange, reason=f"the connection was lost half way; {error.reason}")
         return _Outcome(
             exchange,
             dropped=True,
-            reason="the connection or the shell behind it ended half way; the host answers again",
+            reason="the connection ended half way; the host answers again",
         )
+
+    async def _all_of(self, exchange: Exchange) -> None:
+        """Wait until everything came that a command wrote whose shell ended.
+
+        Its channel closes then; but not while background processes hold it. What the command wrote
+        is in a pipe on the machine; its SSH server, which serves one connection in turns, takes
+        some of it in every turn, and a question takes several turns.
+
+        Raises:
+            NoConnection: nobody knows whether all of it came.
+        """
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await exchange.over.wait()
+        except TimeoutError:
+            for _ in range(_QUESTIONS):
+                await self._ask(":")
+            exchange.finish()
 
     async def _timed_out(self, command: Command, exchange: Exchange, mark: int) -> _Outcome:
         limit = f"{command.timeout:g} s"
@@ -169,7 +204,7 @@ class SshHost:
             return _Outcome(exchange, reason=reason)
         more = f"; {left} processes could not be killed" if left else ""
         reason = f"killed after {limit} with everything it started{more}"
-        shell = exchange.end.shell if exchange.end is not None else None
+        shell = exchange.err.title or None
         return _Outcome(exchange, shell=shell, timed_out=True, reason=reason)
 
     async def _surely_end(self, exchange: Exchange, mark: int) -> int:
@@ -191,39 +226,59 @@ class SshHost:
         end = time.monotonic() + _KILL_SECONDS
         left = await self._kill(mark)
         # The shell behind it may only now come to start it, or the channel was the first to go.
-        while not exchange.over.is_set() and time.monotonic() < end:
+        while not exchange.left.is_set() and time.monotonic() < end:
             try:
                 async with asyncio.timeout(_AFTER_KILL_SECONDS):
-                    await exchange.over.wait()
+                    await exchange.left.wait()
             except TimeoutError:
                 left = await self._kill(mark)
+        await self._last_words(exchange)
         exchange.abandon()
         return left
+
+    async def _last_words(self, exchange: Exchange) -> None:
+        """What was written before the killing may still be on its way."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_AFTER_KILL_SECONDS):
+                await exchange.over.wait()
 
     async def _kill(self, mark: int) -> int:
         nonce = next_nonce()
         line = kill_line(nonce, mark).encode()
-        done = await self._link.talk(self._entry, nonce, line, urgent=True)
+        done = await self._link.talk(self._lines, nonce, line, urgent=True)
         return done.end.status if done.end is not None else 0
 
-    async def _account(self, user: str) -> Account:
-        """How to become a user there.
+    async def _way(self, user: str) -> _Way:
+        """How to become a user there; asked once, by whoever comes first.
 
         Raises:
             NoConnection: the machine does not answer.
             NoAccount: there is none.
         """
-        known = self._accounts.get(user)
+        known = self._ways.get(user)
         if known is not None:
             return known
+        if user not in self._asking:
+            asking = self._asking[user] = asyncio.ensure_future(self._find_way(user))
+            asking.add_done_callback(lambda done: self._found(user, done))
+        return await asyncio.shield(self._asking[user])
+
+    async def _find_way(self, user: str) -> _Way:
         if not user or user.startswith("-") or any(char in user for char in ":\0\n/"):
             raise NoAccount(f"{user!r} is no name of a user")
-        nonce = next_nonce()
-        line = ask_line(nonce, account_text(user)).encode()
-        asked = await self._link.talk(self._entry, nonce, line)
+        asked = await self._ask(account_text(user))
         account = parse_account(user, asked.out.text, self._uid)
-        self._accounts[user] = account
-        return account
+        return _Way(account, *self._login.for_command(account))
+
+    def _found(self, user: str, asking: asyncio.Future[_Way]) -> None:
+        # Only an answer is kept: a user that is not there may be made later.
+        del self._asking[user]
+        if not asking.cancelled() and asking.exception() is None:
+            self._ways[user] = asking.result()
+
+    async def _ask(self, text: str) -> Exchange:
+        nonce = next_nonce()
+        return await self._link.talk(self._lines, nonce, ask_line(nonce, text).encode())
 
     async def _file(self, nonce: str, content: bytes, limit: int) -> Exchange:
         """Have a line about a file do its work.
@@ -234,7 +289,7 @@ class SshHost:
         seconds = _FILE_SECONDS + (len(content) + limit) / _SLOWEST
         try:
             return await self._link.talk(
-                self._entry, nonce, content, seconds=seconds, limit=max(limit, OUTPUT_LIMIT)
+                self._lines, nonce, content, seconds=seconds, limit=max(limit, OUTPUT_LIMIT)
             )
         except NoConnection as error:
             raise HostUnreachable(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -27,6 +28,10 @@ _PATIENCE_SECONDS = 12.0
 _DOWN_SECONDS = 30.0
 """For so long a machine that did not answer is asked once only."""
 _CLOSE_SECONDS = 3.0
+_FREE_SECONDS = 0.02
+"""Seconds after which a machine that refused a channel may have counted one less."""
+_TRUST = 20
+"""Channels that were opened since the last refusal, after which one more is tried."""
 
 
 class _Connection:
@@ -42,11 +47,33 @@ class _Connection:
         self.room = CHANNELS
         self.open = 0
         self.stuck = 0
+        self._granted = 0
+        self._refused_at = 0.0
         self._wake = wake
 
     @property
     def alive(self) -> bool:
         return not self.ssh.is_closed()
+
+    def granted(self) -> None:
+        """A channel was opened."""
+        self._granted += 1
+        if self._granted >= _TRUST and self.room < CHANNELS:
+            self.room += 1
+            self._granted = 0
+
+    def refused(self) -> bool:
+        """A channel was not: the machine's own bound is lower, or it is slow to count.
+
+        Returns:
+            Whether others are open, so that it makes sense to wait for one.
+        """
+        now = time.monotonic()
+        if now - self._refused_at > _FREE_SECONDS:
+            self.room = max(1, self.room - 1)
+            self._refused_at = now
+        self._granted = 0
+        return self.open > 0
 
     def held(self, exchange: Exchange) -> None:  # noqa: ARG002
         self.stuck += 1
@@ -192,16 +219,16 @@ class Link:
             made = Exchange(nonce, limit, connection)
             try:
                 await connection.ssh.create_session(lambda made=made: made, entry, encoding=None)  # type: ignore[misc]
+                connection.granted()
                 return made
             except (asyncssh.Error, OSError) as error:
                 trouble = short(error)
             if not made.begun:
                 connection.closed(made)
             another = False
-            if connection.alive and connection.open:
-                # The machine's own bound is lower than ours: it is what is open now.
-                connection.room = connection.open
+            if connection.alive and connection.refused():
                 another = urgent
+                await asyncio.sleep(_FREE_SECONDS)
                 continue
             failures += 1
             if failures > len(_RETRY_AFTER):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal
 
 from opsdrill.hosts.command import Account, Become
 
 NEEDED = ("env", "cat", "mkdir", "mv", "rm", "chmod", "chown", "stat", "readlink", "wc", "head")
 """Programs that commands and files take on the far side; all are part of any POSIX userland."""
-_OURS = ("login", "kernel", "os", "shell", "mark", "zsh", "time")
+_OURS = ("login", "kernel", "os", "shell", "mark", "bash", "zsh", "time")
 _LONG = 300
 
 
@@ -24,7 +25,7 @@ class Look:
         kernel: its release.
         clock: seconds since 1970, by the machine's clock.
         marks: its shell can mark processes, so that all of a command's can be killed.
-        foreign: the login shell is none that `hosts.command` is written for.
+        login: what the shell is that looked around.
         lacks: programs that it needs and does not have.
     """
 
@@ -34,7 +35,7 @@ class Look:
     kernel: str | None
     clock: int | None
     marks: bool
-    foreign: bool
+    login: Literal["bash", "posix", "other"]
     lacks: tuple[str, ...] = ()
 
 
@@ -42,7 +43,8 @@ def look_text(mark: int) -> str:
     """Text for `ask_line` that prints `name=value` lines; `mark` as in `run_line`."""
     return (
         'echo "login=$(id -u)";echo "kernel=$(uname -r)";echo "time=$(date +%s)";'
-        '[ -x $p ]&&echo "shell=$s";[ "${ZSH_VERSION-}" ]&&echo zsh=yes;'
+        '[ -x $p ]&&echo "shell=$s";[ "${BASH_VERSION-}" ]&&echo bash=yes;'
+        '[ "${ZSH_VERSION-}" ]&&echo zsh=yes;'
         f"(ulimit -x {mark}||ulimit -w {mark}) 2>/dev/null&&"
         "[ -r /proc/self/limits ]&&echo mark=yes;"
         f"for c in {' '.join(NEEDED)};do command -v $c >/dev/null||echo lacks=$c;done;"
@@ -71,7 +73,7 @@ def parse_look(printed: str) -> Look | None:
         kernel=found.get("kernel") or None,
         clock=int(clock) if clock.isdecimal() else None,
         marks="mark" in found,
-        foreign="zsh" in found,
+        login="bash" if "bash" in found else "other" if "zsh" in found else "posix",
         lacks=tuple(lacks),
     )
 
