@@ -29,7 +29,10 @@ def hold_for(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    value = "tests.integration.leases.lasting:LastingDriver"
-    DRIVERS._entries["lasting"] = EntryPoint("lasting", value, "opsdrill.drivers")
+    for name, value in (
+        ("lasting", "tests.integration.leases.lasting:LastingDriver"),
+        ("ssh", "opsdrill.hosts.drivers.ssh.driver:SshDriver"),
+    ):
+        DRIVERS._entries[name] = EntryPoint(name, value, "opsdrill.drivers")
     hold_for(float(os.environ.get("LEASE_SECONDS", "30")))
     main()

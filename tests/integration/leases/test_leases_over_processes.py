@@ -94,7 +94,7 @@ def holding(cli: LastingCli, seconds: float, **environment: str) -> subprocess.P
 def test_a_second_process_waits_says_for_what_and_then_goes_on(
     cli: LastingCli, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    first = holding(cli, 6)
+    first = holding(cli, 600)
     second = cli.start(*RUN, cli.lab("quick"))
     started += [first, second]
     line = until(second, "waiting for")
@@ -104,10 +104,11 @@ def test_a_second_process_waits_says_for_what_and_then_goes_on(
     reasons = {str(row["id"]): str(row["reason"]) for row in cli.rows()}
     assert reasons[waiter].startswith(f"waiting for mail-01, held by run {holder} since 20")
     assert reasons[holder] == ""
-    for process in (first, second):
-        out, err = process.communicate(timeout=HANGS)
-        assert process.returncode == 0, err
-        assert b"1 passed of 1" in out
+    first.send_signal(signal.SIGINT)  # it gives the host back
+    out, err = second.communicate(timeout=HANGS)
+    assert second.returncode == 0, err
+    assert b"1 passed of 1" in out
+    assert first.wait(HANGS) == 130
     assert cli.leases() == []
 
 
@@ -154,6 +155,22 @@ def test_who_waits_can_be_stopped_and_leaves_nothing(
     second.communicate(timeout=HANGS)
     assert second.returncode == 130
     assert [state for state, _ in cli.leases()] == ["held"]
+
+
+def test_who_is_stopped_at_once_leaves_a_lease_that_nobody_waits_for(
+    cli: LastingCli, started: list[subprocess.Popen[bytes]]
+) -> None:
+    first = holding(cli, 600)
+    started.append(first)
+    first.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    first.send_signal(signal.SIGINT)
+    _, err = first.communicate(timeout=HANGS)
+    assert first.returncode == 130
+    assert b"Traceback" not in err
+    assert b"never retrieved" not in err
+    assert cli.leases() == []
+    assert cli(*RUN, cli.lab("quick")).returncode == 0
 
 
 def test_a_paused_process_loses_its_host_and_stops_when_it_wakes(
