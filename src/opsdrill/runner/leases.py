@@ -234,7 +234,12 @@ class HeldLease:
         trace: TracebackType | None,
     ) -> None:
         task, self._task = self._task, None
-        await self._keeper.release(self.number)
+        try:
+            await self._keeper.release(self.number)
+        except asyncio.CancelledError as late:
+            if self._lost is None:
+                raise
+            kind, error = asyncio.CancelledError, late  # it came when the work had just ended
         if self._lost is None or task is None:
             return
         # As asyncio.timeout does: a cancellation of somebody else's goes on as one.

@@ -199,3 +199,31 @@ async def test_after_the_loss_no_command_is_let_through(two: Two) -> None:
         for now, lost in ((19.0, None), (21.0, "it was not renewed in time")):  # noqa: B007
             assert held.lost == lost
     await keeper.close()
+
+
+async def test_a_loss_in_the_moment_the_work_ends_is_told_as_a_loss(two: Two) -> None:
+    """Not as a cancellation by somebody, which nobody asked for."""
+    with pytest.raises(LeaseLost):
+        async with two.here.hold(claim("r1", "web-01"), unheard) as held:
+            held.lose("it ran out")
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    await asyncio.sleep(0)
+
+
+async def test_a_cancellation_beside_the_loss_stays_a_cancellation(two: Two) -> None:
+    """Ctrl-C and the loss at once: the run was stopped by its user."""
+    entered: list[HeldLease] = []
+
+    async def work() -> None:
+        async with two.here.hold(claim("r1", "web-01"), unheard) as held:
+            entered.append(held)
+            await asyncio.sleep(100)
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0.1)
+    working.cancel()
+    entered[0].lose("it ran out")
+    await asyncio.wait({working})
+    assert working.cancelled()
