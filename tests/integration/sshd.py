@@ -17,8 +17,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -98,7 +98,9 @@ login=/bin/bash
   echo "plain:x:2002:2002::/home/plain:$login"
 } > tree/etc/passwd
 printf 'deploy:x:2001:\nplain:x:2002:\n' >> tree/etc/group
-for user in root deploy plain; do echo "$user:$RIG_HASH:19000::::::"; done > tree/etc/shadow
+{ cut -d: -f1 tree/etc/passwd | grep -vx -e root -e deploy -e plain | sed 's/$/:*:19000::::::/'
+  for user in root deploy plain; do echo "$user:$RIG_HASH:19000::::::"; done
+} > tree/etc/shadow
 chmod 640 tree/etc/shadow
 chown 2001:2001 tree/home/deploy
 chown 2002:2002 tree/home/plain
@@ -216,10 +218,11 @@ class Rig:
         ).stdout.strip()
         self._hub = self._start(["unshare", "--net", "--kill-child", "--fork", "sleep", "infinity"])
         self._second, self._third = _free_net()
+        self.address = f"198.{self._second}.{self._third}.1"
         device = f"odr{self._hub}"
         _run(
             f"ip link add {device} type veth peer name up0 netns {self._hub}\n"
-            f"ip addr add 198.{self._second}.{self._third}.1/20 dev {device}\n"
+            f"ip addr add {self.address}/20 dev {device}\n"
             f"ip link set {device} up"
         )
         self.hub("ip link add br0 type bridge; ip link set br0 up; ip link set up0 master br0 up")
@@ -252,6 +255,11 @@ class Rig:
         """End a machine; the kernel takes the rest back."""
         self._end(machine.first)
         shutil.rmtree(self._folder / machine.device, ignore_errors=True)
+
+    def end_machines(self) -> None:
+        """End all machines, not the network."""
+        for first in set(self._running) - {self._hub}:
+            self._end(first)
 
     def close(self) -> None:
         """End everything."""
@@ -391,6 +399,20 @@ class RigDriver:
         machines = await asyncio.to_thread(self._rig.machines, names, shell=self._shell)
         inventory = {machine.name: machine.lab() for machine in machines}
         return SshDriver(DriverContext(self._state, hosts=inventory)), machines
+
+
+def driver_for(**machines: LabHost) -> SshDriver:
+    """The driver with these machines in its lab; `web_01` stands for `web-01`."""
+    named = {name.replace("_", "-"): entry for name, entry in machines.items()}
+    return SshDriver(DriverContext(Path("/nowhere"), hosts=named, folder=Path("/nowhere")))
+
+
+@asynccontextmanager
+async def host_of(entry: LabHost, **others: LabHost) -> AsyncIterator[Host]:
+    """A host of a run, from its entry in the lab and those it goes through."""
+    driver = driver_for(web_01=entry, **others)
+    async with await driver.provision("run", [HostSpec(name="web-01")]) as fleet:
+        yield fleet.hosts["web-01"]
 
 
 @contextmanager

@@ -235,7 +235,8 @@ def kill_line(nonce: str, mark: int) -> str:
     """
     stop = 'o=;i=0;while f&&[ "$p" != "$o" ]&&[ $i -lt 50 ];do o=$p;kill -STOP $p;i=$((i+1));done;'
     kill = "i=0;while f&&[ $i -lt 200 ];do kill -KILL $p;i=$((i+1));sleep 0.02||sleep 1;done;"
-    count = "set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
+    # sudo and su stop themselves when they see what they wait for stopped.
+    count = "kill -CONT $w;set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
     return _framed(nonce, _found(mark) + stop + kill + count)
 
 
@@ -295,7 +296,10 @@ def account_text(user: str) -> str:
 
 
 def _found(mark: int) -> str:
-    """The function `f`: what carries the mark and lives is in `$p`; fails if nothing does."""
+    """The function `f`: what carries the mark and lives is in `$p`; fails if nothing does.
+
+    The parents of all that was ever found are in `$w`.
+    """
     with_grep = f'grep -ls "^Max file locks .* {mark} " /proc/[0-9]*/limits'
     without = (
         "for d in /proc/[0-9]*/limits;do while read -r a b c s h u;do "
@@ -304,7 +308,7 @@ def _found(mark: int) -> str:
     return (
         f"g(){{ if command -v grep >/dev/null;then {with_grep};else {without};fi; }};"
         "f(){ p=;for q in $(g);do q=${q#/proc/};q=${q%/*};IFS= read -r x </proc/$q/stat||continue;"
-        'case ${x##*)} in " "[ZX]*);;*)p="$p $q";;esac;done;[ "$p" ]; };'
+        'set -- ${x##*)};case $1 in [ZX]);;*)p="$p $q";w="$w $2";;esac;done;[ "$p" ]; };w=;'
     )
 
 

@@ -205,5 +205,6 @@ def _client_keys(host: LabHost, folder: Path) -> list[asyncssh.SSHKey] | tuple[(
         raise NoConnection(
             f"the key {path} cannot be used: {short(error)}",
             passing=False,
-            hint="`key` names a private key that this user may read; `password` unlocks it",
+            hint="`key` names a private key that this user may read; `password` unlocks it, or leave"
+            " `key` out and let ssh-agent(1) hold it",
         ) from None
