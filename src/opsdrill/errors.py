@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import ClassVar, Literal
 
 Fault = Literal["agent", "author", "operator", "infrastructure", "opsdrill"]
@@ -35,6 +36,9 @@ Fault = Literal["agent", "author", "operator", "infrastructure", "opsdrill"]
 
 
 Severity = Literal["error", "warning", "note"]
+
+_LISTED = 30
+"""Choices that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +83,15 @@ class UsageError(OpsDrillError):
 
 
 class UnknownName(UsageError):
-    """A name that nobody registered. Lists the choices."""
+    """A name that nobody registered. Says which comes close, and lists the choices."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        known = ", ".join(sorted(choices)) or "none"
-        super().__init__(f"there is no {kind} named {name!r}", hint=f"known: {known}")
+        known = sorted(choices)
+        close = get_close_matches(name[:100], known, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        listed = ", ".join(known[:_LISTED]) or "none"
+        super().__init__(f"there is no {kind} named {name!r}", hint=f"{meant}known: {listed}{more}")
 
 
 class InvalidInput(OpsDrillError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from opsdrill.errors import InvalidInput, OpsDrillError, Problem, UnknownName, UsageError
@@ -101,7 +100,7 @@ class Catalogue:
         at its start, the ending of a scenario file) is one; any other word is a key, then a path.
 
         Raises:
-            UnknownName: no such key, tag or pack; names close ones.
+            UnknownName: no such key, tag or pack; names the closest.
             UsageError: no such path, a folder without scenarios, or an empty selection.
             InvalidInput: a selected scenario is broken or shares its key with another.
         """
@@ -132,7 +131,7 @@ class Catalogue:
         self, kind: str, name: str, entries: list[Entry], known: list[str]
     ) -> list[LoadedScenario]:
         if not entries:
-            raise UnknownName(kind, name, get_close_matches(name[:100], known, n=5) or known[:30])
+            raise UnknownName(kind, name, known)
         return [entry.scenario() for entry in entries]
 
 

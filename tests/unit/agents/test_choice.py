@@ -33,11 +33,17 @@ def test_a_name_alone(tmp_path: Path, name: str) -> None:
     assert (choice.adapter, choice.argument) == (name.strip(), None)
 
 
-@pytest.mark.parametrize("name", ["", "Script", "nop", ":x", "llm:x"])
-def test_a_name_that_nobody_registered_lists_the_choices(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("", None), ("Script", "script"), ("nop", "noop"), (":x", None), ("llm:x", None)],
+)
+def test_a_name_that_nobody_registered_lists_the_choices(
+    tmp_path: Path, name: str, meant: str | None
+) -> None:
     with pytest.raises(UnknownName, match="no agent named") as caught:
         parse_agent(name, tmp_path)
-    assert caught.value.hint == "known: noop, reference, script"
+    close = f"did you mean {meant}? " if meant else ""
+    assert caught.value.hint == f"{close}known: noop, reference, script"
 
 
 @pytest.mark.parametrize("text", ["script", "script:", "script: "])
@@ -67,7 +73,9 @@ def test_a_name_of_the_file_is_its_adapter_with_its_argument(tmp_path: Path) -> 
     assert parse_agent("noop", tmp_path, names).adapter == "noop"
     with pytest.raises(UnknownName) as caught:
         parse_agent("carefull", tmp_path, names)
-    assert caught.value.hint == "known: careful, lazy, noop, reference, script"
+    assert caught.value.hint == (
+        "did you mean careful? known: careful, lazy, noop, reference, script"
+    )
     with pytest.raises(UsageError, match="has its argument in the agents file"):
         parse_agent("careful:b.yaml", tmp_path, names)
 
