@@ -34,6 +34,13 @@ def quoted(text: str, span: tuple[int, int] | None = None) -> str:
     return f'"{before}{shown}{after}"'
 
 
+def ending(text: str) -> str:
+    """The end of a value in quotes."""
+    before = "..." if len(text) > QUOTED else ""
+    shown = "".join(char if char.isprintable() else _escaped(char) for char in text[-QUOTED:])
+    return f'"{before}{shown}"'
+
+
 def counted(number: int, noun: str) -> str:
     """`1 rule`, `2 rules`, `2 matches`."""
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from opsdrill.grading.evidence import Evidence
-from opsdrill.grading.explain import clean, quoted
+from opsdrill.grading.explain import QUOTED, clean, ending, quoted
 from opsdrill.grading.gaps import gap_in_values
 from opsdrill.grading.outcome import failed, passed, undecided
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import RuleResult
 from opsdrill.model.rules import HostState
-
-_TAIL = 200
-"""Code points of standard error that a reason shows."""
 
 
 def evaluate(rule: HostState, index: int, evidence: Evidence) -> RuleResult:
@@ -65,5 +62,5 @@ def _before(host: str, answer: HostAnswer, evidence: Evidence) -> str:
 
 def _said(answer: HostAnswer) -> str:
     """The end of what the command wrote to standard error."""
-    tail = answer.stderr[-4 * _TAIL :].strip()[-_TAIL:]
-    return f"; standard error ends {quoted(tail, (len(tail), len(tail)))}" if tail else ""
+    tail = answer.stderr[-8 * QUOTED :].strip()
+    return f"; standard error ends {ending(tail)}" if tail else ""
