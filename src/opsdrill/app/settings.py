@@ -100,15 +100,20 @@ def _file(path: Path, *, in_home: bool = False) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}", ()) from None
+    except UnicodeDecodeError:
+        problem = Problem("", "is not UTF-8", file=str(path))
+        raise InvalidInput("settings", [problem]) from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}", ()) from None
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         what = re.sub(r" \(at .*", "", str(error))
-        line, column = (int(place[1]), int(place[2])) if place else (None, None)
-        problem = Problem("", f"is not TOML: {what}").at(str(path), line, column)
+        # Without a place the library means the end of the document.
+        line, column = (int(place[1]), int(place[2])) if place else (text.count("\n") + 1, None)
+        problem = Problem("", f"is not TOML: {what[:1].lower()}{what[1:]}")
+        problem = problem.at(str(path), line, column)
         raise InvalidInput("settings", [problem]) from None
     for key in _LISTS:
         if isinstance(data.get(key), str):

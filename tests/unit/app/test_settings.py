@@ -64,6 +64,7 @@ def test_one_agent_may_be_a_text(tmp_path: Path) -> None:
         ('fail_on = "failed"\n', 1, "fail_on"),
         ("agent = [3]\n", 1, "agent"),
         ("lab = \n", 1, "TOML"),
+        ("lab = 1\nagent = [", 2, "TOML"),
         ("x = 1\nx = 2\n", 2, "TOML"),
     ],
 )
@@ -91,7 +92,7 @@ def test_the_file_in_the_data_folder_cannot_move_it(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "opsdrill.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidInput, match=r"opsdrill\.toml"):
+    with pytest.raises(InvalidInput, match=r"opsdrill\.toml: is not UTF-8"):
         read(tmp_path, None, {})
 
 
