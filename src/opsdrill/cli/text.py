@@ -45,6 +45,27 @@ def shown_block(text: str, *, limit: int | None = None) -> str:
     return _UNSAFE_IN_BLOCK.sub(_escape, _cut(text, limit).replace("\r\n", "\n"))
 
 
+def shown_end(text: str, *, lines: int, limit: int) -> str:
+    """The end of a block, where programs say what went wrong, and how much stood before it."""
+    whole = text.replace("\r\n", "\n").split("\n")
+    kept = "\n".join(whole[-lines:])
+    if len(kept) > limit:
+        return f"... ({len(text) - limit} characters before)\n{shown_block(kept[-limit:])}"
+    if len(whole) > lines:
+        return f"... ({len(whole) - lines} lines before)\n{shown_block(kept)}"
+    return shown_block(kept)
+
+
+def shown_ends(text: str, *, limit: int) -> str:
+    """The start and the end of a block, and how much was left out between them."""
+    left = len(text) - limit
+    if left <= 0:
+        return shown_block(text)
+    half = limit // 2
+    start, end = shown_block(text[:half]), shown_block(text[-half:])
+    return f"{start}\n... ({len(text) - 2 * half} characters left out)\n{end}"
+
+
 def shown_json(document: str) -> str:
     """A JSON document for a terminal: the same document, with unsafe characters as escapes."""
     return _UNSAFE_IN_BLOCK.sub(lambda match: json.dumps(match.group())[1:-1], document)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opsdrill.cli.formats.junit import results as junit
 from opsdrill.cli.formats.markdown import literal
-from opsdrill.cli.text import shown, shown_block, shown_json
+from opsdrill.cli.text import shown, shown_block, shown_end, shown_ends, shown_json
 from opsdrill.model.result import Result
 
 ANYTHING = st.text(st.characters(), max_size=200)
@@ -62,6 +62,20 @@ def test_a_long_text_is_cut_and_says_by_how_much() -> None:
     assert shown("x" * 100, limit=10) == "x" * 10 + " ... (90 more characters)"
 
 
+def test_of_a_long_output_the_end_is_shown_where_programs_say_what_went_wrong() -> None:
+    text = "\n".join(f"line {number}" for number in range(40)) + "\nError: \x1b[31mrefused"
+    made = shown_end(text, lines=2, limit=100)
+    assert made == "... (39 lines before)\nline 39\nError: \\x1b[31mrefused"
+    assert shown_end("x" * 90 + "end", lines=2, limit=5) == "... (88 characters before)\nxxend"
+    assert shown_end("a\nb", lines=2, limit=5) == "a\nb"
+
+
+def test_of_an_output_shown_at_length_both_ends_are_kept() -> None:
+    made = shown_ends("start" + "x" * 100 + "\x9bend", limit=10)
+    assert made == "start\n... (99 characters left out)\nx\\x9bend"
+    assert shown_ends("a\nb", limit=3) == "a\nb"
+
+
 @pytest.mark.parametrize(
     "text", ["[click](javascript:x)", "<script>", "a | b", "@team", "`x`", "![i](u)", "# h", "~x~"]
 )
@@ -69,6 +83,25 @@ def test_markdown_of_others_is_literal(text: str) -> None:
     made = literal(text)
     for character in "[]()<>|@`!#~":
         assert made.count(character) == made.count(f"\\{character}")
+
+
+def test_markdown_leaves_the_hyphens_of_names_alone() -> None:
+    assert literal("web-01: - x -") == r"web-01: \- x \-"
+
+
+def test_junit_names_are_the_same_in_every_batch_and_tell_repeats_apart() -> None:
+    from xml.etree import ElementTree
+
+    def batch(*runs: str) -> list[tuple[str | None, str | None]]:
+        results = [
+            Result(run=run, scenario="s", agent="noop", scenario_version="v", state="done")
+            for run in runs
+        ]
+        suites = ElementTree.fromstring(junit(results))
+        assert [item.get("value") for item in suites.iter("property")] == list(runs)
+        return [(case.get("classname"), case.get("name")) for case in suites.iter("testcase")]
+
+    assert batch("r1", "r2") == batch("r3", "r4") == [("s", "noop"), ("s", "noop (2)")]
 
 
 @given(ANYTHING)

@@ -9,7 +9,8 @@ from opsdrill.cli.formats import wording
 from opsdrill.cli.text import shown
 from opsdrill.model.result import Result
 
-_MEANT = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
+# A hyphen inside a word means nothing to Markdown, and is in every host's name.
+_MEANT = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@]|(?<!\w)-|-(?!\w))")
 
 
 def literal(text: str) -> str:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from opsdrill.cli.formats import wording
 from opsdrill.cli.output import Output
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import indented, shown, shown_block
+from opsdrill.cli.text import indented, shown, shown_end, shown_ends
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Completion, Result, RuleResult
 
 MATCHES_SHOWN = 3
-OUTPUT_SHOWN = 2000
+OUTPUT_SHOWN = 8000
 """Characters of a host's output that are shown with a rule."""
+BRIEF_SHOWN, BRIEF_LINES = 2000, 10
+"""Characters and lines of it that are shown with a rule that did not pass, among others."""
 
 
 def table(out: Output, results: Sequence[Result]) -> None:
@@ -95,7 +97,7 @@ def answer(out: Output, given: HostAnswer, *, brief: bool = False) -> None:
     """What was asked of a host and what it answered, with its output.
 
     Args:
-        brief: of a command of several lines only the first.
+        brief: of a command of several lines only the first, of long output only the end.
     """
     first, *more = given.run.rstrip("\n").split("\n")
     head = f"            {shown(given.on)}$ {shown(first, limit=500)}"
@@ -112,7 +114,12 @@ def answer(out: Output, given: HostAnswer, *, brief: bool = False) -> None:
         if text.strip():
             cut = f" (cut, {size} bytes in all)" if size is not None else ""
             out.line(f"            {name}{cut}:")
-            out.line(indented(shown_block(text.rstrip("\n"), limit=OUTPUT_SHOWN), 14))
+            said = text.rstrip("\r\n")
+            if brief:
+                said = shown_end(said, lines=BRIEF_LINES, limit=BRIEF_SHOWN)
+            else:
+                said = shown_ends(said, limit=OUTPUT_SHOWN)
+            out.line(indented(said, 14))
 
 
 def _word(out: Output, word: str) -> str:
