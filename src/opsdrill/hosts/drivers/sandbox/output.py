@@ -80,11 +80,11 @@ class Output:
         self._keep(chunk)
 
     def _take(self, size: int) -> None:
-        while size > 0:
-            chunk = os.read(self._reader, size)
-            self._keep(chunk)
-            size -= len(chunk)
+        # Somebody on the host may have opened the pipe too, through `/proc`, and take from it.
         try:
+            while size > 0 and (chunk := os.read(self._reader, size)):
+                self._keep(chunk)
+                size -= len(chunk)
             if os.read(self._reader, 1) == b"":
                 self._open = False
         except BlockingIOError:

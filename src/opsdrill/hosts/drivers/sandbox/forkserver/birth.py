@@ -19,6 +19,7 @@ from typing import NoReturn
 from opsdrill.hosts.drivers.sandbox.forkserver import confine, kernel, skeleton, tree
 from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
 from opsdrill.hosts.drivers.sandbox.forkserver.identity import Identity
+from opsdrill.hosts.drivers.sandbox.forkserver.spawner import Spawner
 from opsdrill.hosts.drivers.sandbox.messages import Done, Failed, MakeHost, send
 
 _NAMESPACES = (
@@ -46,6 +47,8 @@ class Newborn:
         pidfd: the same, safe from reuse.
         life: end of the pipe whose closing ends the host.
         talk: where the newborn asks for its user map; closed afterwards.
+        groups: its control groups.
+        spawner: forks its commands; None where there are no control groups.
         files: its file system without anything mounted over it; -1 until the host has built it.
     """
 
@@ -55,6 +58,7 @@ class Newborn:
     life: int
     talk: socket.socket | None
     groups: Groups
+    spawner: Spawner | None
     files: int = -1
     alive: bool = True
 
@@ -64,7 +68,7 @@ def make(
     reply: socket.socket,
     entries: Sequence[skeleton.Entry],
     identity: Identity,
-    groups: Groups,
+    spawner: Spawner | None,
 ) -> Newborn:
     """Start a host. The new process itself answers `Done` or `Failed` on `reply`.
 
@@ -84,7 +88,8 @@ def make(
     finally:
         os.close(life)
         theirs.close()
-    return Newborn(request, pid, pidfd, life_end, ours, groups)
+    groups = spawner.groups if spawner is not None else Groups()
+    return Newborn(request, pid, pidfd, life_end, ours, groups, spawner)
 
 
 def give_user_map(newborn: Newborn, identity: Identity, files: int) -> None:

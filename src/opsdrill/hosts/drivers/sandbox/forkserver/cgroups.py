@@ -3,7 +3,7 @@
 Version 1 and 2, wherever a new group turns out to have the controller; found once, by trying.
 """
 
-# ruff: noqa: PTH102, PTH106, PTH123, PTH208
+# ruff: noqa: PTH102, PTH106, PTH123, PTH208, PTH120
 from __future__ import annotations
 
 import errno
@@ -40,6 +40,12 @@ class Groups:
             with open(f"{folder}/cgroup.procs", "wb", buffering=0) as procs:
                 procs.write(b"0")
 
+    def leave(self) -> None:
+        """Move this very process to where they were made."""
+        for folder in self.folders:
+            with open(f"{os.path.dirname(folder)}/cgroup.procs", "wb", buffering=0) as procs:
+                procs.write(b"0")
+
     def remove(self, patience: float = 2.0) -> None:
         """Remove them; their last processes may still be going."""
         end = time.monotonic() + patience
@@ -61,22 +67,27 @@ def places() -> list[Place]:
     return found
 
 
-def make(where: list[Place], name: str, processes: int, memory: int) -> Groups:
-    """Make the groups of a host with its bounds; 0 leaves memory without one."""
+def make(where: list[Place], name: str) -> Groups:
+    """Make the groups of a host, without bounds."""
     groups = Groups()
-    wanted = {"pids": processes, "memory": memory}
     try:
         for place in where:
             folder = f"{place.folder}/{name}"
             os.mkdir(folder)
             groups.folders.append(folder)
-            for controller in place.controllers:
-                if wanted[controller]:
-                    _limit(folder, controller, wanted[controller])
     except OSError:
         groups.remove()
         raise
     return groups
+
+
+def bound(groups: Groups, processes: int, memory: int) -> None:
+    """Give groups their bounds, where they have the controller; 0 leaves one out."""
+    wanted = {"pids": processes, "memory": memory}
+    for folder in groups.folders:
+        for controller, most in wanted.items():
+            if most:
+                _limit(folder, controller, most)
 
 
 def leftovers(where: list[Place]) -> list[str]:

@@ -4,7 +4,7 @@ It is the shell's parent and stands outside the host's process namespace. So it 
 status, also after `kill -9 -1`, and nobody inside can get in between.
 """
 
-# ruff: noqa: PTH123
+# ruff: noqa: PTH120, PTH123
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from opsdrill.hosts.command import SHELLS, TEXT_FD, environment
 from opsdrill.hosts.drivers.sandbox.forkserver import accounts, confine, kernel
-from opsdrill.hosts.drivers.sandbox.forkserver.birth import Newborn
+from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
 from opsdrill.hosts.drivers.sandbox.forkserver.entering import enter
 from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
 from opsdrill.hosts.drivers.sandbox.messages import (
@@ -59,13 +59,37 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """The shell of a command: its process, the mark of all it starts, when its time is up."""
+    """The shell of a command.
+
+    Attributes:
+        pid: its process, and `pidfd` the same.
+        mark: what all it starts carries.
+        end: when its time is up.
+        outside: where to write to leave the control groups.
+        shell: which shell it is, once that is known.
+    """
 
     pid: int
     pidfd: int
     mark: int
     end: float
+    outside: tuple[int, ...]
     shell: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a command must stay within.
+
+    Attributes:
+        groups: the control groups of its host.
+        joined: this process, and so all its children, stands in them already.
+        processes: how many processes a user other than real root may have.
+    """
+
+    groups: Groups
+    joined: bool
+    processes: int
 
 
 class CannotStart(Exception):
@@ -80,7 +104,8 @@ def execute(
     request: RunCommand,
     reply: socket.socket,
     streams: Streams,
-    host: Newborn,
+    pidfd: int,
+    bounds: Bounds,
 ) -> None:
     """Run the command and tell on `reply`: `Ended`, `TimedOut` or `Failed`.
 
@@ -89,10 +114,14 @@ def execute(
     """
     end = time.monotonic() + request.timeout
     empty = os.open("/dev/null", os.O_RDONLY)
-    procs = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in host.groups.folders]
+    # Opened while this machine's tree can be seen. What kills must not stand in the groups: where
+    # they are full nothing more could be forked.
+    folders = bounds.groups.folders
+    inside = [] if bounds.joined else [_door(folder) for folder in folders]
+    outside = [_door(os.path.dirname(folder)) for folder in folders] if bounds.joined else []
     started, tell = os.pipe()
     try:
-        mark = enter(host.pidfd)
+        mark = enter(pidfd)
         shell = os.fork()
     except OSError as error:
         send(reply, Failed("gone", f"the host is no more ({error})"))
@@ -103,12 +132,12 @@ def execute(
             streams,
             empty=empty,
             tell=tell,
-            procs=procs,
-            processes=host.request.processes,
+            procs=inside,
+            processes=bounds.processes,
         )
-    for fd in (tell, empty, streams.text, streams.out, streams.err, *procs):
+    for fd in (tell, empty, streams.text, streams.out, streams.err, *inside):
         os.close(fd)
-    child = Child(shell, os.pidfd_open(shell), mark, end)
+    child = Child(shell, os.pidfd_open(shell), mark, end, tuple(outside))
     try:
         name = _wait_for_shell(started, child, reply)
     except CannotStart as error:
@@ -144,6 +173,8 @@ def _wait(fd: int, child: Child, reply: socket.socket) -> bool:
         if (ready and _told_to_stop(reply)) or time.monotonic() >= child.end:
             break
     signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+    for door in child.outside:
+        os.write(door, b"0")
     left = kill_marked(child.mark)
     os.waitpid(child.pid, 0)
     send(reply, TimedOut(left, child.shell or None))
@@ -198,6 +229,7 @@ def _become_shell(
     try:
         for group in procs:
             os.write(group, b"0")
+        _be_first_to_go()
         os.setsid()
         fds = [os.dup(fd) for fd in (empty, streams.out, streams.err, streams.text)]
         tell = os.dup(tell)
@@ -221,6 +253,17 @@ def _become_shell(
         os.write(tell, f"{kind} {error}".encode())
     finally:
         os._exit(126)
+
+
+def _be_first_to_go() -> None:
+    """Undo what keeps us alive where memory runs out."""
+    with open("/proc/self/oom_score_adj", "r+b", buffering=0) as adjust:
+        if int(adjust.read(16)) < 0:
+            adjust.write(b"0")
+
+
+def _door(folder: str) -> int:
+    return os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def _change_user(account: accounts.Account) -> None:

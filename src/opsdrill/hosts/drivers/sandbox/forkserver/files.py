@@ -16,6 +16,8 @@ from opsdrill.hosts.drivers.sandbox.messages import PutFile
 _CHUNK = 1 << 20
 MOST_ENTRIES = 200_000
 """Files that a snapshot lists; a host with more has none that is worth the memory."""
+MOST_BYTES = 32 << 20
+"""Bytes that the list may have: 32,000 files with the longest of paths would take 800 MiB."""
 _NOT_LISTED = ("dev", "proc", "sys")
 
 
@@ -79,13 +81,15 @@ def snapshot(files: int, target: int) -> None:
     # A link that takes a folder's place just now must not lead out of the host.
     os.fchdir(files)
     os.chroot(".")
-    count = 0
-    with os.fdopen(target, "w", encoding="utf-8", closefd=False) as lines:
-        for line in _entries(machine):
+    count = size = 0
+    with os.fdopen(target, "w", encoding="ascii", closefd=False) as lines:
+        for entry in _entries(machine):
+            line = json.dumps(entry) + "\n"
             count += 1
-            if count > MOST_ENTRIES:
-                raise OSError(errno.E2BIG, f"more than {MOST_ENTRIES} files")
-            lines.write(json.dumps(line) + "\n")
+            size += len(line)
+            if count > MOST_ENTRIES or size > MOST_BYTES:
+                raise OSError(errno.E2BIG, f"{count} files are too many to list")
+            lines.write(line)
 
 
 Entry = list[str | int | bool]

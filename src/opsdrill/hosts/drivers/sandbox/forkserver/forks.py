@@ -33,7 +33,8 @@ def work(
     try:
         if isinstance(message, RunCommand):
             streams = execution.Streams(*fds[1:4])
-            execution.execute(message, reply, streams, host)
+            bounds = execution.Bounds(host.groups, False, host.request.processes)
+            execution.execute(message, reply, streams, host.pidfd, bounds)
             return
         if isinstance(message, Snapshot):
             files.snapshot(host.files, fds[1])

@@ -23,6 +23,7 @@ from opsdrill.hosts.drivers.sandbox.forkserver import (
     identity,
     kernel,
     skeleton,
+    spawner,
 )
 from opsdrill.hosts.drivers.sandbox.forkserver.forks import (
     answer,
@@ -47,6 +48,8 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     send,
 )
 
+_IDLE = 30
+"""Milliseconds without work after which the next host's spawner is made ready."""
 _IN_THE_MAKING = -1
 _NETWORK = "opsdrill.hosts.drivers.sandbox.forkserver.network"
 
@@ -68,6 +71,8 @@ class ForkServer:
         self._entries = skeleton.common()
         self._poll = select.poll()
         self._ready: dict[int, Callable[[], None]] = {}
+        self._spare: spawner.Spawner | None = None
+        self._spawners = 0
         self._stem = f"{cgroups.PREFIX}{os.getpid()}-{_own_start()}"
 
     def serve(self) -> None:
@@ -78,7 +83,11 @@ class ForkServer:
         while running:
             # One event at a time: what it closes may be open again as something else. The last
             # one first, for the owner's requests came first and would never let the others in.
-            fd = self._poll.poll()[-1][0]
+            ready = self._poll.poll(_IDLE if self._places and self._spare is None else None)
+            if not ready:
+                self._spare = self._start_spawner()
+                continue
+            fd = ready[-1][0]
             if fd == self._owner.fileno():
                 running = self._one_request()
             else:
@@ -129,8 +138,24 @@ class ForkServer:
             host = self._hosts.get(message.host)
             if host is None or not host.alive:
                 answer(reply, Failed("gone", "the host is no more"))
-            else:
+            elif not self._spawned(message, host, fds):
                 self._fork(lambda: work(message, host, reply, fds), (*fds, host.pidfd, host.files))
+
+    def _spawned(self, message: Message, host: birth.Newborn, fds: list[int]) -> bool:
+        """The host's spawner took the command; False where there is none, or none any more."""
+        if not self._places or not isinstance(message, RunCommand):
+            return False
+        if host.spawner is None:
+            # Hosts made many at once get theirs only now: joining groups holds up every fork of
+            # this machine for a moment.
+            host.spawner = self._start_spawner()
+            host.groups = host.spawner.groups
+            host.spawner.belong_to(host.request)
+        try:
+            host.spawner.run(message, (*fds, host.pidfd))
+        except OSError:
+            return False
+        return True
 
     def _fork(self, task: Callable[[], None], kept: tuple[int, ...]) -> None:
         if os.fork():
@@ -145,17 +170,24 @@ class ForkServer:
             os._exit(0)
 
     def _make(self, request: MakeHost, reply: socket.socket) -> None:
-        name = f"{self._stem}-{request.host}"
-        groups = cgroups.make(self._places, name, request.processes, request.memory)
+        own, self._spare = self._spare, None
         try:
-            host = birth.make(request, reply, self._entries, self._identity, groups)
+            if own is not None:
+                own.belong_to(request)
+            host = birth.make(request, reply, self._entries, self._identity, own)
         except OSError:
-            groups.remove()
+            if own is not None:
+                own.line.close()
+                own.groups.remove()
             raise
         self._hosts[request.host] = host
         assert host.talk is not None
         self._watch(host.talk.fileno(), lambda: self._introduce(host))
         self._watch(host.pidfd, lambda: self._bury(host))
+
+    def _start_spawner(self) -> spawner.Spawner:
+        self._spawners += 1
+        return spawner.start(self._places, f"{self._stem}-{self._spawners}")
 
     def _introduce(self, host: birth.Newborn) -> None:
         """A newborn asks who is who, or died before it could."""
@@ -181,6 +213,8 @@ class ForkServer:
             if fd >= 0:
                 os.close(fd)
         host.life = host.files = -1
+        if host.spawner is not None:
+            host.spawner.line.close()
 
     def _connect(self, request: Connect, reply: socket.socket) -> None:
         members = {
@@ -240,8 +274,12 @@ class ForkServer:
             if host.alive:
                 self._bury(host)
         await_death(hosts)
-        for host in hosts:
-            host.groups.remove()
+        groups = [host.groups for host in hosts]
+        if self._spare is not None:
+            self._spare.line.close()
+            groups.append(self._spare.groups)
+        for group in groups:
+            group.remove()
 
     def _watch(self, fd: int, ready: Callable[[], None]) -> None:
         self._ready[fd] = ready

@@ -37,9 +37,13 @@ _DEV_LINKS = {
 _MASKED_FILES = (
     "kcore", "keys", "key-users", "kmsg", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup",
     "latency_stats", "timer_list", "timer_stats", "sched_debug", "sysrq-trigger", "config.gz",
-    "vmallocinfo", "slabinfo",
+    "vmallocinfo", "slabinfo", "mtrr", "profile",
 )  # fmt: skip
-_MASKED_FOLDERS = ("acpi", "scsi", "asound", "bus", "driver", "fs", "irq", "mtd")
+_MASKED_FOLDERS = (
+    "acpi", "scsi", "asound", "bus", "driver", "fs", "irq", "mtd", "pressure", "dynamic_debug",
+)  # fmt: skip
+_TERMINALS = 64
+"""Pseudo-terminals of one host; the machine has some thousands for all."""
 
 
 def layered(machine: int | None = None) -> list[str]:
@@ -163,7 +167,7 @@ def _devices() -> None:
     os.mkdir("dev/shm")
     os.chmod("dev/shm", 0o1777)  # noqa: S103
     os.mkdir("dev/pts")
-    options = "newinstance,ptmxmode=0666,mode=620"
+    options = f"newinstance,ptmxmode=0666,mode=620,max={_TERMINALS}"
     kernel.mount("devpts", "dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, options)
 
 
