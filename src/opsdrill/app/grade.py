@@ -45,5 +45,8 @@ def _record(path: Path) -> JobRecord:
     try:
         return load_record(path)
     except InvalidInput as error:
-        error.hint = "it must be a job record, opsdrill.job/1; other transcripts are not read yet"
+        if any(problem.path in ("", "format") for problem in error.problems):
+            error.hint = (
+                "it must be a job record, opsdrill.job/1; other transcripts are not read yet"
+            )
         raise
