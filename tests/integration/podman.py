@@ -2,8 +2,8 @@
 
 It has its own storage (in memory, bounded), network and processes, and is reached through a client
 program like any other. The kernel removes all of it with its first process, which ends with the
-tests. No registry is asked: the images are a debootstrap of Debian, kept in the user's cache, and a
-tree of busybox alone.
+tests. No registry is asked: the images are a debootstrap of Debian, kept in the user's cache, the
+same without bash, and a tree of busybox alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ PROGRAMS = {
 }
 """What it takes, and the Debian packages it comes from."""
 
-DEBIAN, BUSYBOX = "localhost/opsdrill-debian:1", "localhost/opsdrill-busybox:1"
+DEBIAN = "localhost/opsdrill-debian:1"
+DASH = "localhost/opsdrill-debian-without-bash:1"
+BUSYBOX = "localhost/opsdrill-busybox:1"
 _SUITE = "bookworm"
 _PACKAGES = "procps,python3-minimal,libpython3-stdlib,systemd-sysv,dbus"
 _STORE = "800m"
@@ -130,7 +132,7 @@ class Podman:
     def load(self, *images: str) -> None:
         """Import images that were built here."""
         for image in images:
-            archive = debian() if image == DEBIAN else busybox(self._folder)
+            archive = busybox(self._folder) if image == BUSYBOX else debian(image)
             self.ask("import", "--quiet", str(archive), image)
 
     def close(self) -> None:
@@ -169,36 +171,44 @@ def podman(folder: Path, *images: str) -> Iterator[Podman]:
         made.close()
 
 
-def debian() -> Path:
+def debian(image: str) -> Path:
     """An archive of a small Debian with Python and systemd; built once for a user."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "opsdrill-tests")
     cache.mkdir(parents=True, exist_ok=True)
-    archive = cache / f"{_SUITE}-2.tar"
+    archives = {
+        name: cache / f"{_SUITE}{more}-1.tar" for name, more in ((DEBIAN, ""), (DASH, "-sh"))
+    }
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not archive.exists():
-            with tempfile.TemporaryDirectory(dir="/var/tmp") as tree:
-                _bootstrap(Path(tree), cache / "new.tar")
-            (cache / "new.tar").rename(archive)
-    return archive
+        if not all(archive.exists() for archive in archives.values()):
+            with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+                tree = Path(folder)
+                _bootstrap(tree)
+                _archive(tree, archives[DEBIAN])
+                _archive(tree, archives[DASH], "usr/bin/bash", "bin/bash")
+    return archives[image]
 
 
-def _bootstrap(tree: Path, archive: Path) -> None:
+def _bootstrap(tree: Path) -> None:
     subprocess.run(
         ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", _SUITE, tree],
         check=True,
         stdout=subprocess.DEVNULL,
     )
     (tree / "var/www").mkdir()
-    left_out = ("dev", "var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale")
+
+
+def _archive(tree: Path, archive: Path, *without: str) -> None:
+    left_out = [
+        *("dev/*", "var/cache/apt/*", "var/lib/apt/lists/*", "usr/share/doc/*"),
+        *("usr/share/locale/*", *without),
+    ]
+    unfinished = archive.with_suffix(".new")
+    excluded = [f"--exclude=./{name}" for name in left_out]
     subprocess.run(
-        [
-            *("tar", "-C", tree, "-cf", archive, "--one-file-system"),
-            *(f"--exclude=./{name}/*" for name in left_out),
-            ".",
-        ],
-        check=True,
+        ["tar", "-C", tree, "-cf", unfinished, "--one-file-system", *excluded, "."], check=True
     )
+    unfinished.rename(archive)
 
 
 _ETC = {
