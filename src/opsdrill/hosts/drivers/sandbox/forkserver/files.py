@@ -82,7 +82,7 @@ def snapshot(files: int, target: int) -> None:
     os.fchdir(files)
     os.chroot(".")
     count = size = 0
-    with os.fdopen(target, "w", encoding="ascii", closefd=False) as lines:
+    with os.fdopen(target, "w", encoding="utf-8", closefd=False) as lines:
         for entry in _entries(machine):
             line = json.dumps(entry) + "\n"
             count += 1
