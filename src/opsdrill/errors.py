@@ -17,6 +17,7 @@
     |-- PatternBudgetExceeded   author          a pattern ran out of its CPU seconds
     |-- StoreError              infrastructure  the data folder cannot be read or written
     |   `-- StoreTooNew         operator        the store was written by a newer OpsDrill
+    |-- OutputLost              infrastructure  what was asked for cannot be written
     `-- Interrupted             operator        somebody stopped the run
 
 An exception builds its own message: one sentence that says where, what and what to do. `hint`
@@ -180,6 +181,10 @@ class StoreError(OpsDrillError):
 
 class StoreTooNew(StoreError):
     fault = "operator"
+
+
+class OutputLost(OpsDrillError):
+    fault = "infrastructure"
 
 
 class Interrupted(OpsDrillError):

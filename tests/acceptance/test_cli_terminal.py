@@ -130,6 +130,15 @@ def test_output_that_cannot_be_written_is_no_traceback(cli: Cli, line: str) -> N
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.parametrize("format", ["table", "json"])
+def test_output_that_cannot_be_written_is_the_machine_s_fault(cli: Cli, format: str) -> None:
+    done = cli.shell(f"opsdrill scenarios list --format {format} >/dev/full")
+    assert (done.returncode, done.stderr) == (
+        3,
+        b"error: standard output cannot be written: No space left on device\n",
+    )
+
+
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 [bold red]not markup[/] \u202eevil\u202c \x9b31m \r over"
 
 

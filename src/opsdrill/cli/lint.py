@@ -15,7 +15,7 @@ def lint(
     context: typer.Context,
     scenario: Annotated[
         list[str],
-        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, or tag:NAME."),
+        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, tag:NAME or pack:NAME."),
     ],
     format: Annotated[
         ListFormat, typer.Option("--format", help="How the findings are written.")

@@ -6,6 +6,7 @@ it needs when it is called.
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import typer
 
 from opsdrill import __version__
 from opsdrill.cli import doctor, grade, hosts, init, lint, regrade, run, runs, scenarios
+from opsdrill.cli.command import Command
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
 from opsdrill.cli.output import Output, prepare_streams, silence
 from opsdrill.cli.text import shown
@@ -71,15 +73,15 @@ def _log_everything() -> None:
     logging.getLogger("opsdrill").setLevel(logging.DEBUG)
 
 
-app.command("run")(run.run)
-app.command("grade")(grade.grade)
-app.command("regrade")(regrade.regrade)
-app.command("lint")(lint.lint)
+app.command("run", cls=Command)(run.run)
+app.command("grade", cls=Command)(grade.grade)
+app.command("regrade", cls=Command)(regrade.regrade)
+app.command("lint", cls=Command)(lint.lint)
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(hosts.app, name="hosts")
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
+app.command("init", cls=Command)(init.init)
+app.command("doctor", cls=Command)(doctor.doctor)
 
 
 def arranged(arguments: Sequence[str]) -> list[str]:
@@ -136,12 +138,21 @@ def _explained(error: Exception, out: Output) -> int:
         return INVALID
     if isinstance(error, OSError):
         silence(sys.stdout)  # if that is what cannot be written, Python would say so once more
-        where = f": {shown(str(error.filename))}" if error.filename else ""
-        out.note(f"error: {error.strerror or error}{where}")
-        return INVALID
+        where = f"{shown(str(error.filename))}: " if error.filename else ""
+        out.note(f"error: {where}{error.strerror or error}")
+        return INVALID if error.filename else ERROR
     out.note(f"error: OpsDrill itself failed: {type(error).__name__}: {shown(str(error))}")
     out.hint("this is a bug; run it again with --debug and report what it shows")
     return ERROR
+
+
+_WORDS = (
+    (": Value error, ", ": "),
+    ("Input should be a valid integer.*", "must be a whole number"),
+    ("Input should be greater than or equal to", "must be at least"),
+    ("Input should be less than or equal to", "must be at most"),
+)
+"""What the library says of a value, and what we say."""
 
 
 def _usage(error: typer.TyperException, out: Output) -> None:
@@ -149,7 +160,9 @@ def _usage(error: typer.TyperException, out: Output) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         out.note(error.format_message())
         return
-    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
+    message = error.format_message().rstrip(".")
+    for theirs, ours in _WORDS:
+        message = re.sub(theirs, ours, message)
     out.note(f"error: {message[:1].lower()}{message[1:]}")
     if context is not None:
         out.hint(f"see `{context.command_path} --help`")

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from opsdrill.cli.table import Column, lines
 from opsdrill.cli.text import shown, shown_json
-from opsdrill.errors import InvalidInput, OpsDrillError
+from opsdrill.errors import InvalidInput, OpsDrillError, OutputLost
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,8 +100,8 @@ class Output:
             else:
                 buffer.write(content + b"\n" if content else b"")
                 buffer.flush()
-        except BrokenPipeError:
-            silence(sys.stdout)
+        except OSError as error:
+            _lost(sys.stdout, error)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, none: str) -> None:
         """Rows under headers; cells are made safe. Without rows it says `none` on stderr."""
@@ -154,8 +154,15 @@ class Output:
         try:
             stream.write(text)
             stream.flush()
-        except BrokenPipeError:
-            silence(stream)
+        except OSError as error:
+            _lost(stream, error)
+
+
+def _lost(stream: IO[str], error: OSError) -> None:
+    """Whatever went wrong, nothing more is written; nobody reading any more is no fault."""
+    silence(stream)
+    if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+        raise OutputLost(f"standard output cannot be written: {error.strerror or error}") from None
 
 
 def silence(stream: IO[str]) -> None:

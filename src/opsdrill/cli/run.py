@@ -16,7 +16,7 @@ def run(
     *,
     scenario: Annotated[
         list[str],
-        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, or tag:NAME."),
+        typer.Argument(metavar="SCENARIO...", help="Files, folders, keys, tag:NAME or pack:NAME."),
     ],
     agent: Annotated[
         list[str] | None,
@@ -35,10 +35,12 @@ def run(
         typer.Option("--lab", metavar="LAB", help="A driver's name, a lab file, or a lab's name."),
     ] = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", min=1, max=10_000, help="How often each runs.")
+        int | None,
+        typer.Option("--repeat", metavar="N", min=1, max=10_000, help="How often each runs."),
     ] = None,
     parallel: Annotated[
-        int | None, typer.Option("--parallel", min=1, max=1000, help="How many runs at once.")
+        int | None,
+        typer.Option("--parallel", metavar="N", min=1, max=1000, help="How many runs at once."),
     ] = None,
     format: Annotated[
         ResultFormat, typer.Option("--format", help="How the results are written.")

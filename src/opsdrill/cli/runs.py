@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsdrill.cli.choices import ListFormat, PageFormat
+from opsdrill.cli.command import Command
 from opsdrill.cli.front import front
 from opsdrill.cli.text import shown
 
@@ -19,7 +20,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kep
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(
     context: typer.Context,
     *,
@@ -44,7 +45,9 @@ def list_(
     batch: Annotated[
         str | None, typer.Option("--batch", metavar="ID", help="Only runs started together.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many rows.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="How many rows.")
+    ] = 50,
     cursor: Annotated[
         str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after an earlier page.")
     ] = None,
@@ -94,7 +97,7 @@ def list_(
         told.out.hint(f"there are more: --cursor {shown(page.cursor)}")
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     context: typer.Context,
     run: RunId,
@@ -145,7 +148,7 @@ def _show(out: Output, kept: Kept) -> None:
             out.line(f"  {grade.number}  {told}")
 
 
-@app.command()
+@app.command(cls=Command)
 def evidence(
     context: typer.Context,
     run: RunId,
@@ -165,7 +168,7 @@ def evidence(
         page.show(told.out, record)
 
 
-@app.command()
+@app.command(cls=Command)
 def delete(
     context: typer.Context,
     run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs.")],

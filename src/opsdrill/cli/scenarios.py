@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from opsdrill.cli.choices import ListFormat, PageFormat
+from opsdrill.cli.command import Command
 from opsdrill.cli.front import INVALID, PASSED, front
 from opsdrill.cli.text import indented, shown, shown_block
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at scenarios.")
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(
     context: typer.Context,
     selection: Annotated[
@@ -62,7 +63,7 @@ def list_(
     return INVALID if found.problems else PASSED
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     context: typer.Context,
     scenario: Annotated[
@@ -101,11 +102,11 @@ def show(
         out.line(f"  [{index}] {shown(rule.label)} ({rule.validator}{optional})")
 
 
-@app.command()
+@app.command(cls=Command)
 def schema(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="scenario, job, result, ...")
+        str, typer.Argument(metavar="[NAME]", help="scenario (the default), job, result, ...")
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of a file format.

@@ -83,6 +83,12 @@ def test_every_command_has_a_first_line_that_fits_the_list_of_commands() -> None
         assert first.endswith(".") and len(first) <= 66, name
 
 
+def test_help_names_arguments_as_the_page_does_and_shows_no_type_of_python() -> None:
+    for name, command in commands():
+        help = command.get_help(command.make_context(name, [], resilient_parsing=True))
+        assert not re.search(r"[{<](str|path|list|int|[A-Z])", help), f"{name}:\n{help}"
+
+
 def test_the_command_line_calls_only_the_use_cases() -> None:
     """Front ends know `app`, the nouns and the errors, and no room below them."""
     for path in Path(cli.__file__).parent.rglob("*.py"):
