@@ -80,7 +80,8 @@ def from_validation(error: ValidationError) -> list[tuple[Location, Problem]]:
 def _refusal(item: ErrorDetails, model: type[BaseModel] | None, data: object) -> Refusal:
     location = locate(item["loc"]) if data is None else _as_written(item["loc"], data)
     on_key = item["type"] == "extra_forbidden" or item["loc"][-1:] == ("[key]",)
-    message, suggestion = _message(item), None
+    value = item.get("input") if data is None else _value_at(location, data, item.get("input"))
+    message, suggestion = _message(item, value), None
     if item["type"] == "extra_forbidden" and model is not None:
         known = sorted(_keys_at(model, item["loc"][:-1]))
         message, suggestion = _unknown(str(item["loc"][-1]), known)
@@ -106,6 +107,18 @@ def _as_written(location: Sequence[str | int], data: object) -> Location:
         elif not (_is_tag(part) or part == "[key]"):
             return (*found, part) if isinstance(data, dict) else tuple(found)
     return tuple(found)
+
+
+def _value_at(location: Location, data: object, seen: object) -> object:
+    """A number as it was written, where the model saw it as another one; else what it saw."""
+    if not isinstance(seen, float):
+        return seen
+    for part in location:
+        if isinstance(data, dict):
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+    return data if isinstance(data, int) else seen
 
 
 def _unknown(key: str, known: list[str]) -> tuple[str, str | None]:
@@ -200,8 +213,8 @@ _WORDS = {"True": "true", "False": "false"}
 _OURS_WITH_INPUT = frozenset({"not_absolute", "outside"})
 
 
-def _message(item: ErrorDetails) -> str:
-    kind, context, value = str(item["type"]), item.get("ctx") or {}, item.get("input")
+def _message(item: ErrorDetails, value: object) -> str:
+    kind, context = str(item["type"]), item.get("ctx") or {}
     text = _bounds(kind, context) or _KINDS.get(kind) or str(item["msg"])
     if kind == "string_pattern_mismatch":
         text = SHAPES.get(str(context["pattern"])) or f"must match {context['pattern']}"

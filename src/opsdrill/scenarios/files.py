@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.model.problem import Location
-from opsdrill.model.scenario import Scenario
 
 FILE_LIMIT = 16 * 1024 * 1024
 """Bytes of one support file."""
@@ -56,16 +55,21 @@ class _Unusable(Exception):
 
 
 def support_files(
-    folder: Path, scenario: Scenario
+    folder: Path, sources: Iterable[tuple[int, str]]
 ) -> tuple[dict[str, LoadedFile], list[tuple[Location, str]]]:
-    """The support files that the scenario names, and what is wrong with the others."""
+    """The support files that a scenario names, and what is wrong with the others.
+
+    Args:
+        folder: the scenario's.
+        sources: each `from` inside the folder, with its place in `files`.
+    """
     found: dict[str, LoadedFile] = {}
     wrong: list[tuple[Location, str]] = []
-    for index, entry in enumerate(scenario.files):
-        if entry.source in found:
+    for index, source in sources:
+        if source in found:
             continue
         try:
-            found[entry.source] = _load(folder, entry.source)
+            found[source] = _load(folder, source)
         except _Unusable as reason:
             wrong.append((("files", index, "from"), str(reason)))
     return found, wrong

@@ -18,7 +18,7 @@ from opsdrill.errors import InvalidInput, InvalidPattern, Problem, UsageError
 from opsdrill.model.host import HostAnswers
 from opsdrill.model.job import JobRecord
 from opsdrill.model.problem import Refusal, dotted, refusals
-from opsdrill.model.scenario import Scenario
+from opsdrill.model.scenario import Scenario, is_inside
 from opsdrill.patterns import compile_pattern
 from opsdrill.scenarios.document import Document, Location, decoded, unreadable
 from opsdrill.scenarios.files import LoadedFile, support_files
@@ -82,12 +82,19 @@ def load_scenario(path: str | os.PathLike[str]) -> LoadedScenario:
 
 def load_document(file: Path, document: Document) -> LoadedScenario:
     """The scenario in a document that was read from `file`. Raises InvalidInput."""
-    scenario = parse_scenario(document.data, document=document)
-    files, problems = support_files(file.parent, scenario)
-    if problems:
-        bad = [found_at(document, *found, code=BAD_FILE) for found in problems]
-        raise _refused("scenario", bad)
+    files, wrong = support_files(file.parent, _sources(document.data))
+    bad = [found_at(document, *found, code=BAD_FILE) for found in wrong]
+    scenario = parse_scenario(document.data, document=document, beside=bad)
     return LoadedScenario(scenario, file, file.parent, document, files)
+
+
+def _sources(data: object) -> Iterator[tuple[int, str]]:
+    """The support files that a scenario names, with their places; also where it is wrong."""
+    entries = data.get("files") if isinstance(data, dict) else None
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        source = entry.get("from") if isinstance(entry, dict) else None
+        if isinstance(source, str) and source.strip() and is_inside(source):
+            yield index, source
 
 
 def scenario_file(path: Path) -> Path:
@@ -112,19 +119,22 @@ def scenario_file(path: Path) -> Path:
     return found[0]
 
 
-def parse_scenario(data: object, *, document: Document | None = None) -> Scenario:
+def parse_scenario(
+    data: object, *, document: Document | None = None, beside: Sequence[Problem] = ()
+) -> Scenario:
     """The scenario that plain data says.
 
     Args:
         data: what JSON or YAML gave.
         document: where the data came from, for the places of problems.
+        beside: what is wrong with it that only its folder shows.
 
     Raises:
         InvalidInput: with every problem found.
     """
     document = document or Document(data)
     bad = [found_at(document, *wrong, code=BAD_PATTERN) for wrong in _bad_patterns(data)]
-    return parse_model(data, Scenario, document=document, noun="scenario", beside=bad)
+    return parse_model(data, Scenario, document=document, noun="scenario", beside=[*bad, *beside])
 
 
 def load_model(

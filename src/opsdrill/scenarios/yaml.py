@@ -258,7 +258,10 @@ def _explained(error: MarkedYAMLError, text: str) -> tuple[str, Place]:
             place,
         )
     if "mapping values are not allowed" in problem:
-        return "a colon and a space inside a text end it; put the text in quotes", place
+        return (
+            "a key cannot stand here: indent it as the keys it belongs to, or put the text with "
+            "the colon in quotes"
+        ), place
     if "cannot start any token" in problem:
         return f"a text cannot start with {char!r}; put it in quotes", place
     if "alias" in context or "anchor" in context or "tag" in context or "tag handle" in problem:

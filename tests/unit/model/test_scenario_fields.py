@@ -273,6 +273,19 @@ def test_replies() -> None:
     assert refused(replies=[{"when": "", "body": "x"}]) == ["replies[0].when must not be blank"]
 
 
+def test_a_number_is_shown_as_it_was_written() -> None:
+    """[S1.4] Whoever looks for `-1.0` in a file with `-3` in it finds nothing."""
+    assert refused(
+        setup=[{"run": "true", "timeout": -3}],
+        limits={"job_seconds": 0, "command_seconds": 604801, "setup_seconds": -0.5},
+    ) == [
+        "setup[0].timeout must be more than 0, not -3",
+        "limits.job_seconds must be more than 0, not 0",
+        "limits.command_seconds must be at most 604800, not 604801",
+        "limits.setup_seconds must be more than 0, not -0.5",
+    ]
+
+
 def test_unknown_keys_everywhere() -> None:
     """[S4.1] At every level, with the known key that comes close, else with all of them."""
     step = {"run": "true", "usr": "x"}

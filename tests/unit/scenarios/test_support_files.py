@@ -97,3 +97,20 @@ def test_size(tmp_path: Path) -> None:
     with (folder / "tool").open("ab") as stream:
         stream.write(b"x")
     assert "larger than 16 MiB" in refusal(folder)
+
+
+def test_told_beside_what_else_is_wrong(tmp_path: Path) -> None:
+    """[S1.4] [S7.4] A file that is not there is told at once with the mistakes in the scenario."""
+    folder = scenario(tmp_path / "s")
+    file = folder / "scenario.yaml"
+    file.write_text(
+        f"{file.read_text()}  - {{from: /etc/passwd, to: /x}}\n  - {{from: 3, to: /y}}\n"
+    )
+    with pytest.raises(InvalidInput) as caught:
+        load_scenario(folder)
+    assert [(problem.path, problem.code) for problem in caught.value.problems] == [
+        ("files[0].from", "OD004"),
+        ("files[1].from", "OD004"),
+        ("files[2].from", "OD002"),
+        ("files[3].from", "OD002"),
+    ]
