@@ -46,10 +46,10 @@ def limits(options: Options, notes: Mapping[str, str]) -> dict[str, str]:
     else:
         processes = f"at most {options.processes} for each user"
     return {
-        "disk": f"{options.size} bytes for all files together, kept in memory",
+        "disk": f"{_size(options.size)} for all files together, kept in memory",
         "processes": processes,
         "memory": (
-            f"at most {options.memory} bytes"
+            f"at most {_size(options.memory)}"
             if notes["memory"] == "yes"
             else "not bounded: that takes root and a memory control group"
         ),
@@ -67,6 +67,14 @@ def limits(options: Options, notes: Mapping[str, str]) -> dict[str, str]:
         ),
         "systemd": "not there",
     }
+
+
+def _size(number: int) -> str:
+    """`256 MiB`; in the largest unit that shows it exactly."""
+    units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+    return next(
+        (f"{number // n} {unit}" for n, unit in units if number % n == 0), f"{number} bytes"
+    )
 
 
 @lru_cache(maxsize=1)

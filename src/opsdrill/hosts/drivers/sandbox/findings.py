@@ -30,7 +30,7 @@ def findings(notes: Mapping[str, str] | None, options: Options, trouble: str = "
     return [
         Finding("sandbox hosts", True, "as root" if root else "as an ordinary user"),
         Finding(
-            "programs of a host can be changed (/usr)",
+            "programs of a host (/usr)",
             root,
             words["usr"],
             None if root else "run as root",
@@ -42,20 +42,18 @@ def findings(notes: Mapping[str, str] | None, options: Options, trouble: str = "
             None if notes["users"] == "yes" else "apt-get install uidmap",
         ),
         Finding(
-            "processes are bounded",
+            "processes",
             notes["pids"] == "yes" or not root,
             words["processes"],
             None if notes["pids"] == "yes" or not root else "mount the pids control group",
         ),
         Finding(
-            "memory is bounded",
+            "memory",
             notes["memory"] == "yes",
             words["memory"],
             None if notes["memory"] == "yes" else "run as root with control groups",
         ),
-        Finding(
-            "dangerous system calls are refused", notes["filter"] == "yes", words["system calls"]
-        ),
+        Finding("system calls", notes["filter"] == "yes", words["system calls"]),
         Finding("systemd", False, "a sandbox host has none", "use `--lab container`"),
     ]
 
