@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -237,6 +237,10 @@ def busybox(folder: Path) -> Path:
     archive = folder / "busybox.tar"
     subprocess.run(["tar", "-C", tree, "-cf", archive, "."], check=True)
     return archive
+
+
+MakeDriver = Callable[..., ContainerDriver]
+"""Makes a driver for an image, with more options."""
 
 
 class PodmanDriver:

@@ -218,7 +218,7 @@ class ProcessLink:
 
     async def _start(self, nonce: str, content: bytes, limit: int) -> ProcessExchange:
         if self._closed:
-            raise NoAnswer("the host was given back")
+            raise NoAnswer("the host was given back", passing=False)
         exchange = ProcessExchange(nonce, limit, self._linger, self._left)
         try:
             await asyncio.get_running_loop().subprocess_exec(

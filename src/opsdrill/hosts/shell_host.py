@@ -130,7 +130,7 @@ class ShellHost:
             text = line + (command.run or "\n")
             exchange = await self._link.exchange(nonce, text.encode(errors="surrogatepass"))
         except NoAnswer as error:
-            return _Outcome(reason=error.reason)
+            return _Outcome(reason=error.reason, again=error.passing)
         except NoAccount as error:
             return _Outcome(reason=str(error))
         limit = _START_SECONDS
@@ -160,6 +160,8 @@ class ShellHost:
             # Whatever is left of it would work on behind our back.
             await self._kill(mark)
         except NoAnswer as error:
+            if not exchange.err.started:
+                return _Outcome(reason=error.reason, again=error.passing)
             return _Outcome(exchange, reason=f"it was lost half way: {error.reason}")
         if exchange.killed:
             reason = "its shell was killed"

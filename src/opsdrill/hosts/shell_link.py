@@ -17,12 +17,14 @@ class NoAnswer(Exception):
     """The host does not answer, and `reason` says why.
 
     Attributes:
+        passing: it may be over in a moment; a host that was removed does not come back.
         hint: what to do about it.
     """
 
-    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+    def __init__(self, reason: str, *, passing: bool = True, hint: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.passing = passing
         self.hint = hint
 
 

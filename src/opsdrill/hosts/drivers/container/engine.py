@@ -17,6 +17,7 @@ KINDS: tuple[Kind, ...] = ("docker", "podman")
 _ANSWER_SECONDS = 15.0
 _LIMIT = 32 * 1024 * 1024
 """Bytes of an answer that are kept."""
+_ADVICE = ("See '", "Run '")
 _INSTALL = "apt-get install podman, or start docker's daemon (systemctl start docker)"
 
 
@@ -27,7 +28,7 @@ class Reply:
     Attributes:
         status: its exit status; None when it did not end in time or could not be started.
         out: its standard output.
-        said: the last line of its standard error, or why there is none.
+        said: what its standard error complains of, or why there is none.
         cut: there was more output than was kept.
     """
 
@@ -128,8 +129,14 @@ async def _ask(argv: Sequence[str], seconds: float) -> Reply:
     finally:
         await asyncio.shield(_end(process, reading))
     text = out[0].decode(errors="replace")
-    last = err[0].decode(errors="replace").strip().rpartition("\n")[2]
-    return Reply(status, text, short(last.removeprefix("Error: ")), out[1])
+    return Reply(status, text, _complaint(err[0].decode(errors="replace")), out[1])
+
+
+def _complaint(said: str) -> str:
+    """What went wrong, among all that a client says on standard error."""
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(_ADVICE)]
+    last = lines[-1] if lines else said
+    return short(last.removeprefix("docker: ").removeprefix("Error: "))
 
 
 async def _read(stream: asyncio.StreamReader) -> tuple[bytes, bool]:

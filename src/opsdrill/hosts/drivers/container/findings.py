@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opsdrill.errors import OpsDrillError
+from opsdrill.errors import OpsDrillError, ProvisionFailed
 from opsdrill.hosts.driver import Finding
 from opsdrill.hosts.drivers.container.engine import Engine
 from opsdrill.hosts.drivers.container.options import Options
@@ -44,7 +44,7 @@ def trouble_finding(
 ) -> Finding:
     """A host that could not be made."""
     remedy = error.hint
-    if options.systemd and "system" in str(error):
+    if options.systemd and isinstance(error, ProvisionFailed) and "fetched" not in str(error):
         remedy = _SYSTEMD_REMEDY[engine.kind]
     return Finding("container hosts", False, str(error), remedy, blocks=True, host=host)
 

@@ -53,5 +53,5 @@ class ContainerLink(ProcessLink):
                 raise NoAnswer(_STATES[state])
             return
         if "no such" in reply.said.lower():
-            raise NoAnswer("the container is gone")
+            raise NoAnswer("the container is gone", passing=False)
         raise NoAnswer(f"{self._engine.kind} does not answer ({reply.said})")
