@@ -20,7 +20,7 @@ from typing import NoReturn
 from opsdrill.hosts.command import SHELLS, TEXT_FD, environment
 from opsdrill.hosts.drivers.sandbox.forkserver import accounts, confine, kernel
 from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
-from opsdrill.hosts.drivers.sandbox.forkserver.entering import enter
+from opsdrill.hosts.drivers.sandbox.forkserver.entering import approach, arrive
 from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
 from opsdrill.hosts.drivers.sandbox.messages import (
     Drain,
@@ -65,7 +65,6 @@ class Child:
         pid: its process, and `pidfd` the same.
         mark: what all it starts carries.
         end: when its time is up.
-        outside: where to write to leave the control groups.
         shell: which shell it is, once that is known.
     """
 
@@ -73,7 +72,6 @@ class Child:
     pidfd: int
     mark: int
     end: float
-    outside: tuple[int, ...]
     shell: str = ""
 
 
@@ -114,30 +112,31 @@ def execute(
     """
     end = time.monotonic() + request.timeout
     empty = os.open("/dev/null", os.O_RDONLY)
-    # Opened while this machine's tree can be seen. What kills must not stand in the groups: where
-    # they are full nothing more could be forked.
+    # Opened while this machine's tree can be seen.
     folders = bounds.groups.folders
-    inside = [] if bounds.joined else [_door(folder) for folder in folders]
-    outside = [_door(os.path.dirname(folder)) for folder in folders] if bounds.joined else []
+    inside = [_door(folder) for folder in folders]
+    outside = [_door(os.path.dirname(folder)) for folder in folders if bounds.joined]
     started, tell = os.pipe()
     try:
-        mark = enter(pidfd)
-        shell = os.fork()
+        mark = approach(pidfd)
+        shell, joined = _fork(outside, joined=bounds.joined)
+        if shell == 0:
+            _become_shell(
+                request.user,
+                streams,
+                pidfd=pidfd,
+                empty=empty,
+                tell=tell,
+                procs=() if joined else inside,
+                processes=bounds.processes,
+            )
+        arrive(pidfd)
     except OSError as error:
         send(reply, Failed("gone", f"the host is no more ({error})"))
         return
-    if shell == 0:
-        _become_shell(
-            request.user,
-            streams,
-            empty=empty,
-            tell=tell,
-            procs=inside,
-            processes=bounds.processes,
-        )
-    for fd in (tell, empty, streams.text, streams.out, streams.err, *inside):
+    for fd in (tell, empty, streams.text, streams.out, streams.err, *inside, *outside):
         os.close(fd)
-    child = Child(shell, os.pidfd_open(shell), mark, end, tuple(outside))
+    child = Child(shell, os.pidfd_open(shell), mark, end)
     try:
         name = _wait_for_shell(started, child, reply)
     except CannotStart as error:
@@ -146,6 +145,22 @@ def execute(
         return
     if name is not None:
         _see_through(reply, replace(child, shell=name))
+
+
+def _fork(outside: Sequence[int], *, joined: bool) -> tuple[int, bool]:
+    """Fork; where the host has as many processes as it may, from outside its control groups.
+
+    Returns:
+        The child's process id, 0 in the child, and whether it stands in the groups.
+    """
+    try:
+        return os.fork(), joined
+    except BlockingIOError:
+        if not outside:
+            raise
+    for door in outside:
+        os.write(door, b"0")
+    return os.fork(), False
 
 
 def _see_through(reply: socket.socket, child: Child) -> None:
@@ -173,8 +188,6 @@ def _wait(fd: int, child: Child, reply: socket.socket) -> bool:
         if (ready and _told_to_stop(reply)) or time.monotonic() >= child.end:
             break
     signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
-    for door in child.outside:
-        os.write(door, b"0")
     left = kill_marked(child.mark)
     os.waitpid(child.pid, 0)
     send(reply, TimedOut(left, child.shell or None))
@@ -223,13 +236,21 @@ def _wait_for_shell(started: int, child: Child, reply: socket.socket) -> str | N
 
 
 def _become_shell(
-    user: str, streams: Streams, *, empty: int, tell: int, procs: Sequence[int], processes: int
+    user: str,
+    streams: Streams,
+    *,
+    pidfd: int,
+    empty: int,
+    tell: int,
+    procs: Sequence[int],
+    processes: int,
 ) -> NoReturn:
     kind = "error"
     try:
         for group in procs:
             os.write(group, b"0")
         _be_first_to_go()
+        arrive(pidfd)
         os.setsid()
         fds = [os.dup(fd) for fd in (empty, streams.out, streams.err, streams.text)]
         tell = os.dup(tell)
@@ -256,7 +277,10 @@ def _become_shell(
 
 
 def _be_first_to_go() -> None:
-    """Undo what keeps us alive where memory runs out."""
+    """Undo what keeps us alive where memory runs out.
+
+    Only who may lower the value makes this one the lowest that the host's root can go back to.
+    """
     with open("/proc/self/oom_score_adj", "r+b", buffering=0) as adjust:
         if int(adjust.read(16)) < 0:
             adjust.write(b"0")

@@ -3,7 +3,7 @@
 All of it carries the number of one UTS namespace, which it can neither change nor shed.
 """
 
-# ruff: noqa: PTH116, PTH123, PTH208
+# ruff: noqa: PTH208
 from __future__ import annotations
 
 import os
