@@ -18,7 +18,7 @@ import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -188,7 +188,9 @@ class Machine:
     def signal_sshd(self, number: signal.Signals) -> None:
         """Send a signal to all of its sshd processes."""
         for pid in self.processes("sshd"):
-            os.kill(pid, number)
+            if pid != self.first:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def network(self, state: Literal["up", "down"]) -> None:
         """Plug its cable in, or out."""

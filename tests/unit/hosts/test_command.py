@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +19,10 @@ from opsdrill.hosts.command import (
     SHELLS,
     TEXT_FD,
     Account,
+    Login,
     account_text,
     ask_line,
+    direct_input,
     environment,
     get_line,
     kill_line,
@@ -281,6 +284,88 @@ def test_account_is_asked_for() -> None:
     assert out.text.startswith("daemon:x:1:1:")
     assert "su" in out.text.splitlines()
     assert err.end == End(0, "bash")
+
+
+LOGINS = pytest.mark.parametrize(
+    ("login", "far"),
+    [("bash", "bash"), ("posix", "/bin/sh"), ("posix", "busybox sh"), ("other", "/bin/sh")],
+)
+
+
+def directly(login: Login, far: str, account: Account, text: str) -> tuple[int, str, str]:
+    """Exit status and both outputs of a command, as an SSH server would start it."""
+    skip_without(far)
+    line, before = login.for_command(account)
+    done = subprocess.run(
+        [*far.split(), "-c", line],
+        input=before + direct_input(NONCE, MARK, account, text.encode()),
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env={"LEAK": "1", "PATH": "/usr/bin:/bin"},
+    )
+    out, err = FramedOutput(NONCE), FramedOutput(NONCE)
+    for stream, data in ((out, done.stdout), (err, done.stderr)):
+        stream.feed(data)
+        stream.close()
+    return done.returncode, out.text, err.text
+
+
+@LOGINS
+@pytest.mark.parametrize(
+    ("text", "status", "out"),
+    [
+        ("exit 255", 255, ""),
+        ("kill -9 $$", -9, ""),
+        ("cat; echo $0; pwd; umask", 0, "bash\n/\n0022\n"),
+        ("ls /proc/self/fd | wc -l", 0, "4\n"),
+        ("echo ${l-none} ${n-none} ${t-none}", 0, "none none none\n"),
+        ("", 0, ""),
+        ("cat <<X\n$HOME\nX", 0, "/\n"),
+    ],
+)
+def test_command_without_anybody_between(
+    login: Literal["bash", "posix", "other"], far: str, text: str, status: int, out: str
+) -> None:
+    """The shell that the server started is the command's own, whatever the login shell is."""
+    assert directly(Login(login), far, ROOT, text)[:2] == (status, out)
+
+
+@LOGINS
+def test_environment_without_anybody_between(
+    login: Literal["bash", "posix", "other"], far: str
+) -> None:
+    """Nothing of the login's environment is left, and all seven are there."""
+    _, out, _ = directly(Login(login), far, ROOT, "env")
+    found = dict(entry.split("=", 1) for entry in out.splitlines())
+    for own in ("PWD", "SHLVL", "_"):
+        found.pop(own, None)
+    assert found == environment("root", "/", "/bin/bash")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+@pytest.mark.parametrize(
+    ("login", "far", "become"),
+    [
+        ("bash", "bash", "setpriv"),
+        ("bash", "bash", "su"),
+        ("posix", "/bin/sh", "setpriv"),
+        ("posix", "busybox sh", "su"),  # busybox has a setpriv that cannot
+        ("other", "/bin/sh", "setpriv"),
+        ("other", "/bin/sh", "su"),
+    ],
+)
+def test_another_user_without_anybody_between(
+    login: Literal["bash", "posix", "other"], far: str, become: Literal["setpriv", "su"]
+) -> None:
+    """By setpriv or by su: the same user, the same place, the same bound."""
+    account = Account("daemon", 1, 1, "/usr", become)
+    status, out, _ = directly(
+        Login(login), far, account, "id -un; pwd; echo $HOME; grep locks /proc/self/limits; exit 9"
+    )
+    assert status == 9
+    assert out.startswith("daemon\n/usr\n/usr\n")
+    assert str(MARK) in out
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

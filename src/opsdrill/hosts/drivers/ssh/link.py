@@ -252,7 +252,7 @@ class Link:
 
     def _living(self) -> list[_Connection]:
         if self._closed:
-            raise NoConnection("the host was given back", passing=False)
+            raise _given_back()
         self._connections = [one for one in self._connections if one.alive]
         return self._connections
 
@@ -261,7 +261,13 @@ class Link:
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.ensure_future(self._new_connection())
             self._connecting.add_done_callback(_outcome)
-        await asyncio.shield(self._connecting)
+        try:
+            await asyncio.shield(self._connecting)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._closed and (task is None or not task.cancelling()):
+                raise _given_back() from None
+            raise
 
     async def _new_connection(self) -> None:
         loop = asyncio.get_running_loop()
@@ -305,6 +311,10 @@ class Link:
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+
+def _given_back() -> NoConnection:
+    return NoConnection("the host was given back", passing=False)
 
 
 def _abandon(opening: asyncio.Task[Exchange]) -> None:

@@ -143,7 +143,7 @@ async def log_in(
             )
     except asyncssh.HostKeyNotVerifiable as error:
         raise _wrong_key(host, known, keys, watcher.shown, error) from None
-    except (OSError, TimeoutError, asyncssh.Error) as error:
+    except (OSError, TimeoutError, ValueError, asyncssh.Error) as error:
         raise why(error, host) from None
 
 
@@ -205,6 +205,6 @@ def _client_keys(host: LabHost, folder: Path) -> list[asyncssh.SSHKey] | tuple[(
         raise NoConnection(
             f"the key {path} cannot be used: {short(error)}",
             passing=False,
-            hint="`key` names a private key that this user may read; `password` unlocks it, or leave"
-            " `key` out and let ssh-agent(1) hold it",
+            hint="`key` names a private key that this user may read; `password` unlocks it, or"
+            " leave `key` out and let ssh-agent(1) hold it",
         ) from None
