@@ -42,6 +42,7 @@ def test_without_host_answers_a_host_rule_is_an_error_and_so_is_the_result(cli: 
     rule = json.loads(done.stdout)["rules"][0]
     assert (rule["status"], rule["fault"]) == ("error", "operator")
     assert "not evaluable from the record" in rule["reason"]
+    assert "hint: what the hosts answered is missing; give it with --host-answers" in done.stderr
 
 
 def test_a_failed_grade_exits_with_1_only_where_that_was_asked_for(cli: Cli) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,17 @@ def test_a_run_on_a_terminal_shows_progress_and_leaves_the_table(cli: Cli) -> No
     assert "setup" in text
     assert "1 passed of 1" in text
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h"), "the cursor is shown again"
+
+
+def test_a_run_stays_one_line_of_progress_where_the_terminal_is_narrow(cli: Cli) -> None:
+    slow = {"run": "start-queue", "exit_code": 0, "delay": 1}
+    agents = ("--agent", "script:right.yaml", "--agent", "script:./right.yaml", "--parallel", "2")
+    words = ("run", QUEUE, "--lab", lab(cli, slow), *agents)
+    text = re.sub(r"\x1b\[[0-9?]*[A-Za-z]", "", on_a_terminal(cli, *words, COLUMNS="56"))
+    rows = [line for line in re.split(r"[\r\n]+", text) if " by script:" in line]
+    assert rows
+    for row in rows:
+        assert re.search(r" by script:\S+ +\w+ +\d+ s", row), row
 
 
 @pytest.mark.parametrize(

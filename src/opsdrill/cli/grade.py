@@ -37,4 +37,8 @@ def grade(
 
     told = front(context)
     result = use_case.grade_record(told.place, scenario, record, host_answers)
-    return report(told, [result], format, fail_on)
+    ended = report(told, [result], format, fail_on)
+    asks_hosts = any(rule.validator == "host_state" for rule in result.rules)
+    if host_answers is None and asks_hosts:
+        told.out.hint("what the hosts answered is missing; give it with --host-answers FILE")
+    return ended

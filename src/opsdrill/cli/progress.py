@@ -135,9 +135,12 @@ class LiveProgress:
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        # A run stays one line: where there is no room, what it does is cut first.
+        for wraps in (False, False, False, True):
+            table.add_column(no_wrap=not wraps, overflow="crop")
         now = monotonic()
         for run, (phase, doing, since) in list(self._running.items())[:ROWS]:
-            told = Text(shown(doing, limit=WIDTH), style="dim")
+            told = Text(shown(doing[:WIDTH]), style="dim", no_wrap=True, overflow="crop")
             table.add_row(Text(self._names.of(run)), phase, f"{now - since:.0f} s", told)
         hidden = len(self._running) - ROWS
         if hidden > 0:

@@ -125,7 +125,8 @@ def _show(out: Output, kept: Kept) -> None:
     out.line(f"  lab: {shown(kept.run.spec.lab.name)}")
     for name, share in (("compliance", result.compliance), ("remediation", result.remediation)):
         out.line(f"  {name}: {wording.share(share)}")
-    out.line()
+    if result.completion or result.rules or result.warnings:
+        out.line()
     terminal.explained(out, result)
     if kept.run.phases:
         out.line("\nphases:")
