@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _AGAIN_SECONDS = 0.2
@@ -60,11 +61,17 @@ class Ledger:
 
     def reap(self) -> list[str]:
         """Remove the files of processes that are no more; says which."""
-        found = []
-        for path, size in self._others():
-            if size is None:
-                path.unlink(missing_ok=True)
-                found.append(f"removed the memory share of a process that is no more ({path.stem})")
+        found: list[str] = []
+        if not os.access(self._folder, os.W_OK):
+            return found
+        with self._counting() as counting:
+            # Somebody else is counting: a file without a lock may be his, just made. Next time.
+            for path, size in self._others() if counting else ():
+                if size is None:
+                    path.unlink(missing_ok=True)
+                    found.append(
+                        f"removed the memory share of a process that is no more ({path.stem})"
+                    )
         return found
 
     def close(self) -> None:
@@ -78,11 +85,8 @@ class Ledger:
     def _try(self, run: str, size: int) -> str | None:
         """Take it, or say what is missing."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("ab") as lock:
-            # Held for the moment of counting only; waiting for it would hold up everything else.
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        with self._counting() as counting:
+            if not counting:
                 return _BUSY
             others = sum(share or 0 for _, share in self._others())
             taken = others + sum(self._taken.values())
@@ -95,6 +99,18 @@ class Ledger:
         if taken == 0:
             raise TooBig(numbers)
         return numbers
+
+    @contextmanager
+    def _counting(self) -> Iterator[bool]:
+        """Be the only process that counts; False when another one does at the moment."""
+        with (self._folder / "lock").open("ab") as lock:
+            # Held for the moment of counting only; waiting for it would hold up everything else.
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     def _others(self) -> list[tuple[Path, int | None]]:
         """The other processes' files with what they take; None for one that nobody holds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -106,6 +107,7 @@ class Link:
         Raises:
             DriverUnavailable: it cannot work here; says why.
         """
+        _allow_descriptors()
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = memory_file()
         with far:
@@ -200,6 +202,17 @@ class Link:
             if waited > _GOODBYE_SECONDS:
                 self._process.kill()
         os.close(self._log)
+
+
+def _allow_descriptors() -> None:
+    """Raise this process's bound of open files as far as it may.
+
+    It also bounds the descriptors on their way between all processes of a user (unix(7),
+    ETOOMANYREFS), and the hosts of an ordinary user are his processes: what they have on its way
+    must not keep us from passing ours.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _import_path() -> list[str]:

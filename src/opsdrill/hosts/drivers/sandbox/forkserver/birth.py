@@ -36,6 +36,14 @@ _KERNEL_SETTINGS = (
     ("sys/net/ipv4/ip_unprivileged_port_start", b"0"),
     ("sys/net/ipv4/ping_group_range", b"0 %d"),
 )
+# What watches files is counted for each user: a host gets a part of what the machine's has.
+_WATCHING = {
+    "user/max_inotify_instances": "fs/inotify/max_user_instances",
+    "user/max_inotify_watches": "fs/inotify/max_user_watches",
+    "user/max_fanotify_groups": "fs/fanotify/max_user_groups",
+    "user/max_fanotify_marks": "fs/fanotify/max_user_marks",
+}
+_WATCHING_SHARE = 8
 
 
 @dataclass(slots=True)
@@ -122,14 +130,14 @@ def _be_the_host(
         step = "settings"
         _settings(request, identity)
         step = "seal"
-        proc = os.open("proc/sys", os.O_RDONLY | os.O_DIRECTORY)
+        settings = os.open("proc/sys", os.O_RDONLY | os.O_DIRECTORY)
         tree.seal()
         kernel.sethostname(request.name)
         _loopback_up()
         step = "user namespace"
         kernel.unshare(kernel.CLONE_NEWUSER)
         _get_user_map(talk, whole)
-        _no_more_user_namespaces(proc)
+        _bound_users(settings)
         step = "confine"
         confine.drop_privileges()
         kernel.keep_capabilities(())
@@ -173,11 +181,34 @@ def _get_user_map(talk: socket.socket, files: int) -> None:
         raise OSError(f"no user map was given: {said.decode(errors='replace')}")
 
 
-def _no_more_user_namespaces(proc: int) -> None:
-    """Inside another user namespace a process would have every capability over new namespaces."""
-    fd = os.open("user/max_user_namespaces", os.O_WRONLY, dir_fd=proc)
+def _bound_users(settings: int) -> None:
+    """Bound what the kernel counts for each user; a host's users count as this machine's, too.
+
+    Inside another user namespace a process would have every capability over new namespaces, so
+    there may be none.
+    """
+    _write_at(settings, "user/max_user_namespaces", 0)
+    for bound, of_machine in _WATCHING.items():
+        try:
+            most = int(_read_at(settings, of_machine))
+            _write_at(settings, bound, max(1, most // _WATCHING_SHARE))
+        except OSError:
+            # A kernel without it.
+            continue
+
+
+def _read_at(folder: int, path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY, dir_fd=folder)
     try:
-        os.write(fd, b"0")
+        return os.read(fd, 64)
+    finally:
+        os.close(fd)
+
+
+def _write_at(folder: int, path: str, value: int) -> None:
+    fd = os.open(path, os.O_WRONLY, dir_fd=folder)
+    try:
+        os.write(fd, b"%d" % value)
     finally:
         os.close(fd)
 

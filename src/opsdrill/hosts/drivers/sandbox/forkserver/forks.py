@@ -22,6 +22,8 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     send,
 )
 
+_FILE_SECONDS = 60
+
 
 def work(
     message: RunCommand | PutFile | GetFile | Snapshot,
@@ -36,6 +38,8 @@ def work(
             bounds = execution.Bounds(host.groups, False, host.request.processes)
             execution.execute(message, reply, streams, host.pidfd, bounds)
             return
+        # Whatever a host does to its files, nobody waits any longer; then the kernel ends us.
+        signal.alarm(_FILE_SECONDS)
         if isinstance(message, Snapshot):
             files.snapshot(host.files, fds[1])
         elif not _entered(host, reply):

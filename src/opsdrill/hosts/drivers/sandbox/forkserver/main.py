@@ -40,6 +40,8 @@ def main(fd: str, ids: str) -> None:
     # Each host takes a few descriptors; what runs in it gets limits of its own.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Somebody who stopped us must not keep the hosts of a killed OpsDrill alive.
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGCONT)
     confine.hide("hosts")
     gc.collect()
     gc.freeze()
