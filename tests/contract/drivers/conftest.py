@@ -22,7 +22,7 @@ from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.model.scenario import HostSpec
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from tests.integration import own_machine, podman, sshd
+from tests.integration import engines, images, own_machine, sshd
 
 SCRIPT = FakeScript.model_validate(
     {
@@ -41,15 +41,15 @@ SCRIPT = FakeScript.model_validate(
 )
 RUNNING: dict[str, Callable[[Path], Driver]] = {
     "sandbox": lambda state: SandboxDriver(DriverContext(state, {"size": "32M"})),
-    "container": lambda state: podman.PodmanDriver(state, podman.DEBIAN),
-    "container of sh only": lambda state: podman.PodmanDriver(state, podman.DASH),
+    "container": lambda state: engines.EngineDriver("podman", state, images.DEBIAN),
+    "container of sh only": lambda state: engines.EngineDriver("docker", state, images.DASH),
     "local": lambda state: own_machine.OwnMachineDriver(sshd.Rig(state), state),
     "ssh": lambda state: sshd.RigDriver(sshd.Rig(state), state),
     "ssh to sh only": lambda state: sshd.RigDriver(sshd.Rig(state), state, "dash"),
 }
 WHY_NOT: dict[str, Callable[[], str | None]] = {
-    "container": podman.why_not,
-    "container of sh only": podman.why_not,
+    "container": lambda: engines.why_not("podman"),
+    "container of sh only": lambda: engines.why_not("docker"),
     "local": sshd.why_not,
     "ssh": sshd.why_not,
     "ssh to sh only": sshd.why_not,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.integration.podman import DEBIAN, MakeDriver, Podman
+from tests.integration.engines import Engine, MakeDriver
+from tests.integration.images import DEBIAN
 
 from opsdrill.hosts.drivers.container.host import ContainerHost
 from opsdrill.model.host import OUTPUT_LIMIT, Command, HostAnswer
@@ -101,9 +102,11 @@ async def test_files_of_setup_do_not_count(host: ContainerHost) -> None:
     }
 
 
-async def test_without_tools_changes_are_not_known(make_driver: MakeDriver) -> None:
+async def test_without_tools_changes_are_not_known(podman: Engine, make_driver: MakeDriver) -> None:
     """Not seen is not false: a host that cannot say what its files are like tells of no changes."""
-    async with await make_driver(DEBIAN).provision("run", (HostSpec(name="web-01"),)) as fleet:
+    async with await make_driver(podman, DEBIAN).provision(
+        "run", (HostSpec(name="web-01"),)
+    ) as fleet:
         host = fleet.hosts["web-01"]
         await host.mark()
         await ran(host, "rm /usr/bin/find")
@@ -111,15 +114,15 @@ async def test_without_tools_changes_are_not_known(make_driver: MakeDriver) -> N
 
 
 async def test_busy_start_takes_nothing_from_the_time_limit(
-    make_driver: MakeDriver, engine: Podman
+    podman: Engine, make_driver: MakeDriver
 ) -> None:
     """A time limit counts from when the command is at work, not from when the engine is asked."""
-    async with await make_driver().provision("run", (HostSpec(name="web-01"),)) as fleet:
+    async with await make_driver(podman).provision("run", (HostSpec(name="web-01"),)) as fleet:
         host = fleet.hosts["web-01"]
-        program = engine.program.read_text()
-        engine.program.write_text(program.replace("exec", "sleep 1\nexec", 1))
+        program = podman.program.read_text()
+        podman.program.write_text(program.replace("exec", "sleep 1\nexec", 1))
         try:
             answer = await host.run(Command(run="echo done", timeout=0.5))
         finally:
-            engine.program.write_text(program)
+            podman.program.write_text(program)
     assert answer.stdout == "done\n", answer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.integration.podman import BUSYBOX, DEBIAN, MakeDriver, Podman
+from tests.integration.engines import Engine, MakeDriver
+from tests.integration.images import BUSYBOX, DEBIAN
 
 from opsdrill.errors import ProvisionFailed
 from opsdrill.model.host import Command
@@ -15,9 +16,9 @@ GROUPS = "--volume=/sys/fs/cgroup:/sys/fs/cgroup --cgroupns=private"
 _UNIT = "[Service]\nExecStart=/bin/sleep 4711\n"
 
 
-async def test_units_work(make_driver: MakeDriver) -> None:
+async def test_units_work(podman: Engine, make_driver: MakeDriver) -> None:
     """`systemctl` starts, asks for and stops units; the host is up when it is given."""
-    driver = make_driver(DEBIAN, systemd="yes", run_options=GROUPS)
+    driver = make_driver(podman, DEBIAN, systemd="yes", run_options=GROUPS)
     async with await driver.provision("run", ONE) as fleet:
         host = fleet.hosts["web-01"]
         await host.put("/etc/systemd/system/drill.service", _UNIT.encode())
@@ -42,9 +43,9 @@ async def test_units_work(make_driver: MakeDriver) -> None:
         assert host.facts.limits["systemd"] == "runs"
 
 
-async def test_image_without_systemd(engine: Podman, make_driver: MakeDriver) -> None:
+async def test_image_without_systemd(engine: Engine, make_driver: MakeDriver) -> None:
     """An image that has no systemd is refused, and preflight says so."""
-    driver = make_driver(BUSYBOX, systemd="yes")
+    driver = make_driver(engine, BUSYBOX, systemd="yes")
     with pytest.raises(ProvisionFailed, match="web-01"):
         await driver.provision("run", ONE)
     found = [finding for finding in await driver.preflight() if finding.blocks]

@@ -50,7 +50,10 @@ def trouble_finding(
 
 
 _SYSTEMD_REMEDY = {
-    "docker": "in a lab you trust, `options: {run_options: --privileged}`; or `engine: podman`",
+    "docker": (
+        "an image with systemd in it; then `options: {engine: podman}`, or for agents that you trust"
+        " `options: {run_options: --privileged}`"
+    ),
     "podman": "an image with systemd in it, on a machine with control groups version 2",
 }
 
