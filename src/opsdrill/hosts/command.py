@@ -218,9 +218,9 @@ def direct_input(nonce: str, mark: int, account: Account, text: bytes) -> bytes:
 
 def _exec(start: str, become: str) -> str:
     tries = [
-        f"[ -x {path} ]&&{start}{become}{path}{option} -c {quote(launcher)} {name} 3<&0 </dev/null;"
+        f"for p in {' '.join(shell.paths)};do [ -x $p ]&&"
+        f"{start}{become}$p{option} -c {quote(launcher)} {name} 3<&0 </dev/null;done;"
         for (name, option, launcher), shell in zip(_DIRECT, SHELLS, strict=True)
-        for path in shell.paths
     ]
     return f"{''.join(tries)}echo 'no shell can be started' >&2;exit 127"
 

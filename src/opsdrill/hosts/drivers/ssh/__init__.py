@@ -1,13 +1,13 @@
 """The `ssh` driver: machines that exist, reached over SSH.
 
-    driver      the machines a run may have
-    fleet       the hosts of one run
-    host        one of them: commands and files
-    link        its connection, made when needed, with bounded channels
-    exchange    one channel: a command, or a line of `hosts.command`, at work
-    login       who logs in with what, and whether it is the right machine
-    arrival     the first words: how to be understood there
-    look        what the machine says about itself
-    findings    the same for a person to read
-    reasons     why there is no connection, in plain words
+driver      the machines a run may have
+fleet       the hosts of one run
+host        one of them: commands and files
+link        its connection, made when needed, with bounded channels
+exchange    one channel: a command, or a line of `hosts.command`, at work
+login       who logs in with what, and whether it is the right machine
+arrival     the first words: how to be understood there
+look        what the machine says about itself
+findings    the same for a person to read
+reasons     why there is no connection, in plain words
 """

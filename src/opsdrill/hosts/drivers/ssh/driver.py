@@ -114,12 +114,12 @@ async def _meet(name: str, link: Link) -> SshHost:
     """
     try:
         arrival = await arrive(link)
+        look = arrival.look
+        if look.shell is None:
+            raise ProvisionFailed(name, "has neither bash nor sh where they belong")
         digest = await packages(link, arrival.login)
     except NoConnection as error:
         raise ProvisionFailed(name, f"does not answer: {error.reason}", hint=error.hint) from None
-    look = arrival.look
-    if look.shell is None:
-        raise ProvisionFailed(name, "has neither bash nor sh where they belong")
     limits = {"changed files": "not known on machines that exist"}
     if not look.marks:
         limits["time limits"] = "what a command started cannot be told apart and is not killed"
