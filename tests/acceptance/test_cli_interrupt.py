@@ -59,7 +59,7 @@ def test_once_gives_hosts_back_keeps_what_is_done_and_exits_with_130(
     assert b"Traceback" not in err
     assert b"interrupted: 0 of 3 runs are done and kept" in err
     assert b"hint: to do the rest: opsdrill run " + QUEUE.encode() in err
-    assert b" --repeat 3" in err
+    assert f" --home {cli.home} --repeat 3".encode() in err
     assert b"3 cancelled of 3" in out
     assert [(row["state"], row["verdict"]) for row in rows(cli)] == [("cancelled", None)] * 3
 

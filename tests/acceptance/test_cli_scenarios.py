@@ -85,6 +85,8 @@ def test_an_unknown_schema_lists_the_choices(cli: Cli) -> None:
 def test_a_new_folder_passes_lint_and_a_full_one_is_refused(cli: Cli) -> None:
     assert cli("init", "new-drill").returncode == 0
     assert cli("lint", "new-drill").returncode == 0
+    spaced = cli("init", "My Drill")
+    assert "`opsdrill lint 'My Drill'`" in spaced.stderr
     done = cli("init", "new-drill")
     assert done.returncode == 2
     assert "new-drill" in done.stderr

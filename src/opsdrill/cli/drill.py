@@ -10,7 +10,6 @@ from collections import Counter
 from opsdrill.app.runs import Batch, Brake, Order, Outcome, planned
 from opsdrill.cli.choices import FailOn, ResultFormat
 from opsdrill.cli.front import INTERRUPTED, Front
-from opsdrill.cli.output import Output
 from opsdrill.cli.progress import Progress, progress_for
 from opsdrill.cli.report import report
 from opsdrill.cli.text import shown
@@ -26,7 +25,7 @@ def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | Non
     status = report(told, outcome.results, format, fail_on)
     if not outcome.interrupted:
         return status
-    how_to_go_on(told.out, order, outcome)
+    how_to_go_on(told, order, outcome)
     return INTERRUPTED
 
 
@@ -51,8 +50,9 @@ def _be_deaf() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def how_to_go_on(out: Output, order: Order, outcome: Outcome) -> None:
+def how_to_go_on(told: Front, order: Order, outcome: Outcome) -> None:
     """After an interruption: what is kept, and the command for what is left."""
+    out = told.out
     done = len(outcome.results) - len(outcome.left)
     out.note(f"interrupted: {done} of {len(outcome.results)} runs are done and kept")
     if not outcome.left:
@@ -60,7 +60,11 @@ def how_to_go_on(out: Output, order: Order, outcome: Outcome) -> None:
     words = ["opsdrill", "run", *dict.fromkeys(_selector(spec, order) for spec in outcome.left)]
     for agent in dict.fromkeys(str(spec.agent) for spec in outcome.left):
         words += ["--agent", agent]
-    for name, value in (("--lab", order.lab), ("--agent-config", order.agent_config)):
+    for name, value in (
+        ("--lab", order.lab),
+        ("--agent-config", order.agent_config),
+        ("--home", told.home),
+    ):
         words += [name, str(value)] if value is not None else []
     often = max(Counter((spec.scenario.key, str(spec.agent)) for spec in outcome.left).values())
     words += ["--repeat", str(often)] if often > 1 else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -23,4 +24,4 @@ def init(
     told = front(context)
     for path in use_case.init(folder):
         told.out.line(shown(str(path)))
-    told.out.hint(f"check it with `opsdrill lint {shown(str(folder))}`")
+    told.out.hint(f"check it with `opsdrill lint {shown(shlex.quote(str(folder)))}`")
