@@ -10,6 +10,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from opsdrill.errors import HostError, HostUnreachable
+from opsdrill.evidence.cut import cut
 from opsdrill.hosts.driver import Host
 from opsdrill.model.event import (
     JobEvent,
@@ -240,7 +241,4 @@ def _output(answer: HostAnswer) -> str:
     """Standard output, then standard error, then why there is no exit status."""
     parts = [answer.stdout, answer.stderr, answer.reason if answer.exit_code is None else None]
     text = "\n".join(part.rstrip("\n") for part in parts if part)
-    if len(text) <= OUTPUT_KEPT:
-        return text
-    half = OUTPUT_KEPT // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    return cut(text, OUTPUT_KEPT)

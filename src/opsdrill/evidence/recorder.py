@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from opsdrill.evidence.cut import OutputBudget
 from opsdrill.evidence.draft import Draft, EventRefused
 from opsdrill.model.event import JobEvent
 from opsdrill.model.job import JobRecord
@@ -29,6 +30,8 @@ class EventSink(Protocol):
 class Recorder:
     """Takes events in the order they happen, stamps and numbers them, passes them on.
 
+    Output past what a job record can hold is cut (see `OutputBudget`).
+
     May be called from several threads; the order of the calls is the order of the record.
 
     Args:
@@ -46,6 +49,7 @@ class Recorder:
         self._sink = sink
         self._clock = clock
         self._draft = Draft(ticket)
+        self._budget = OutputBudget()
         self._seq = 0
         self._last: datetime | None = None
         self._lock = threading.Lock()
@@ -63,6 +67,7 @@ class Recorder:
             if event.at is None:
                 event = event.model_copy(update={"at": self._now()})
             self._draft.check(event)
+            event = self._budget.spend(event)
             self._sink.append(self._seq, event)
             self._seq += 1
             self._draft.take(event)

@@ -15,7 +15,9 @@ import pytest
 
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
+from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import own_name, places
 from opsdrill.hosts.drivers.sandbox.host import SandboxHost
+from opsdrill.hosts.drivers.sandbox.leftovers import remove_leftovers
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.scenario import HostSpec
 
@@ -211,3 +213,37 @@ async def test_a_full_memory_ends_no_wait(tmp_path: Path) -> None:
                     assert answer.stdout == "on\n" or answer.exit_code != 0, answer
     finally:
         await driver.close()
+
+
+async def test_busy_processes_hold_up_no_kill(tmp_path: Path) -> None:
+    """Hundreds of processes that want all processors are killed in time; the host answers."""
+    busy = SandboxDriver(DriverContext(tmp_path, {"size": "16M", "processes": "400"}))
+    try:
+        async with await busy.provision("busy", ONE) as fleet:
+            host = fleet.hosts["web-01"]
+            loop = "for i in $(seq 380); do setsid sh -c 'while :; do :; done' & done; sleep 999"
+            answer = await run(host, loop, 3.0)
+            assert answer.timed_out
+            assert "could not be killed" not in (answer.reason or "")
+            assert (await run(host, "pgrep -xc sh", 10.0)).stdout.strip() == "0"
+    finally:
+        await busy.close()
+
+
+def test_groups_of_others_are_left_alone() -> None:
+    """Only groups named by a sandbox that is no more are left-overs."""
+    folders = [Path(place.folder) for place in places()]
+    if not folders:
+        pytest.skip("needs root and control groups")
+    others = [folders[0] / name for name in ("opsdrill-x", "opsdrill-1-2", own_name("9"))]
+    dead = folders[0] / "opsdrill-999999999-1-1"
+    try:
+        for folder in (*others, dead):
+            folder.mkdir()
+        assert f"removed the control group {dead}" in remove_leftovers()
+        assert not dead.exists()
+        assert all(folder.exists() for folder in others)
+    finally:
+        for folder in (*others, dead):
+            if folder.exists():
+                folder.rmdir()

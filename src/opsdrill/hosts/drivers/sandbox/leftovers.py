@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups, leftovers, places
+from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import (
+    OURS,
+    Groups,
+    leftovers,
+    places,
+)
 
 
 def remove_leftovers() -> list[str]:
@@ -23,12 +28,13 @@ def remove_leftovers() -> list[str]:
 
 
 def _owner_lives(name: str) -> bool:
-    """Names are `opsdrill-PID-START-HOST`; a process id alone may be somebody else's by now."""
-    _, pid, start = name.split("-")[:3]
+    named = OURS.fullmatch(name)
+    if named is None:
+        return True
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = Path(f"/proc/{named['pid']}/stat").read_bytes()
     except OSError:
         return False
     fields = stat.rpartition(b")")[2].split()
     # A dead process keeps its number until its parent takes notice.
-    return fields[0] not in (b"Z", b"X") and fields[19].decode() == start
+    return fields[0] not in (b"Z", b"X") and fields[19].decode() == named["start"]

@@ -1,5 +1,7 @@
 """Control groups: they bound the processes and memory of a host, root's own included.
 
+All that a host runs shares one part of the processors, however many processes it has.
+
 Version 1 and 2, wherever a new group turns out to have the controller; found once, by trying.
 """
 
@@ -8,15 +10,17 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from dataclasses import dataclass, field
 
-PREFIX = "opsdrill-"
-"""Names are `opsdrill-PID-START-HOST`: the fork server's process id and start tell its age."""
+OURS = re.compile(r"opsdrill-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<what>[0-9]+|trial)")
+"""Names of ours: a process id alone may be somebody else's by now, with its start it is not."""
 
 _LIMITS = {
     "pids": ("pids.max",),
     "memory": ("memory.max", "memory.limit_in_bytes"),
+    "cpu": ("cpu.weight", "cpu.shares"),
 }
 
 
@@ -88,6 +92,11 @@ def bound(groups: Groups, processes: int, memory: int) -> None:
         for controller, most in wanted.items():
             if most:
                 _limit(folder, controller, most)
+        if memory:
+            # What was written out to a disk would not count: version 2 bounds that apart from
+            # memory, version 1 both together.
+            _set(f"{folder}/memory.swap.max", 0)
+            _set(f"{folder}/memory.memsw.limit_in_bytes", memory)
 
 
 def leftovers(where: list[Place]) -> list[str]:
@@ -96,8 +105,15 @@ def leftovers(where: list[Place]) -> list[str]:
         f"{place.folder}/{name}"
         for place in where
         for name in sorted(os.listdir(place.folder))
-        if name.startswith(PREFIX)
+        if OURS.fullmatch(name)
     ]
+
+
+def own_name(what: str) -> str:
+    """The name of a group of this process; `what` is a number or `trial`."""
+    with open("/proc/self/stat", "rb") as stat:
+        start = stat.read().rpartition(b")")[2].split()[19].decode()
+    return f"opsdrill-{os.getpid()}-{start}-{what}"
 
 
 def _candidates() -> list[str]:
@@ -124,7 +140,7 @@ def _candidates() -> list[str]:
 
 def _offers(folder: str) -> set[str]:
     """The controllers that a new group under this one has."""
-    trial = f"{folder}/{PREFIX}trial-{os.getpid()}"
+    trial = f"{folder}/{own_name('trial')}"
     try:
         os.mkdir(trial)
     except OSError:
@@ -141,11 +157,17 @@ def _offers(folder: str) -> set[str]:
 
 def _limit(folder: str, controller: str, most: int) -> None:
     for name in _LIMITS[controller]:
-        path = f"{folder}/{name}"
-        if os.access(path, os.W_OK):
-            with open(path, "wb", buffering=0) as limit:
-                limit.write(b"%d" % most)
+        if _set(f"{folder}/{name}", most):
             return
+
+
+def _set(path: str, value: int) -> bool:
+    """False where there is no such setting."""
+    if not os.access(path, os.W_OK):
+        return False
+    with open(path, "wb", buffering=0) as setting:
+        setting.write(b"%d" % value)
+    return True
 
 
 def _removed(folder: str) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import resource
 import struct
@@ -99,6 +100,24 @@ def refuse_system_calls() -> None:
     """Install the filter; `no_new_privs` must be set."""
     if _PROGRAM is not None:
         kernel.seccomp_filter(_PROGRAM)
+
+
+_AHEAD = 10
+_NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def go_first() -> None:
+    """Get a processor before whatever a host runs: hundreds of busy processes hold up no kill."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS - _AHEAD)
+    except PermissionError:
+        # An ordinary user may not.
+        return
+
+
+def stand_in_line() -> None:
+    """Undo `go_first`, for good where the right to it is dropped."""
+    os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
 
 
 def limit(processes: int) -> None:

@@ -25,6 +25,7 @@ def main(fd: str, ids: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
+    _outlive_no_owner()
     owner = socket.socket(fileno=int(fd))
     try:
         who = _who(int(ids))
@@ -40,12 +41,17 @@ def main(fd: str, ids: str) -> None:
     # Each host takes a few descriptors; what runs in it gets limits of its own.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Somebody who stopped us must not keep the hosts of a killed OpsDrill alive.
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGCONT)
+    _outlive_no_owner()  # becoming root undid it
+    confine.go_first()
     confine.hide("hosts")
     gc.collect()
     gc.freeze()
     server.serve()
+
+
+def _outlive_no_owner() -> None:
+    """Wake up when OpsDrill dies, also where somebody stopped us: its hosts end with it."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def _who(ids: int) -> identity.Identity:

@@ -4,7 +4,6 @@ The loop itself never waits for anything but the next request, so that no slow h
 another. It ends, and with it all hosts, when OpsDrill's end of its socket closes.
 """
 
-# ruff: noqa: PTH123
 from __future__ import annotations
 
 import importlib
@@ -73,7 +72,6 @@ class ForkServer:
         self._ready: dict[int, Callable[[], None]] = {}
         self._spare: spawner.Spawner | None = None
         self._spawners = 0
-        self._stem = f"{cgroups.PREFIX}{os.getpid()}-{_own_start()}"
 
     def serve(self) -> None:
         """Work until OpsDrill is gone, then end every host."""
@@ -187,7 +185,7 @@ class ForkServer:
 
     def _start_spawner(self) -> spawner.Spawner:
         self._spawners += 1
-        return spawner.start(self._places, f"{self._stem}-{self._spawners}")
+        return spawner.start(self._places, cgroups.own_name(str(self._spawners)))
 
     def _introduce(self, host: birth.Newborn) -> None:
         """A newborn asks who is who, or died before it could."""
@@ -288,9 +286,3 @@ class ForkServer:
     def _unwatch(self, fd: int) -> None:
         if self._ready.pop(fd, None) is not None:
             self._poll.unregister(fd)
-
-
-def _own_start() -> str:
-    """When this process started, in clock ticks since boot: with its id, its name for good."""
-    with open("/proc/self/stat", "rb") as stat:
-        return stat.read().rpartition(b")")[2].split()[19].decode()
