@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -151,12 +153,12 @@ async def _read(stream: asyncio.StreamReader) -> tuple[bytes, bool]:
 async def _end(
     process: asyncio.subprocess.Process, reading: Sequence[asyncio.Future[tuple[bytes, bool]]]
 ) -> None:
+    # With all that it started, which would hold its output open.
     if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
     for task in reading:
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)
-    await process.wait()
-    # A grandchild may hold the pipes open.
     process._transport.close()  # type: ignore[attr-defined]
+    await process.wait()

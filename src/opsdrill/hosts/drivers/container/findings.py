@@ -51,8 +51,8 @@ def trouble_finding(
 
 _SYSTEMD_REMEDY = {
     "docker": (
-        "an image with systemd in it; then `options: {engine: podman}`, or for agents that you trust"
-        " `options: {run_options: --privileged}`"
+        "an image with systemd in it, and `options: {engine: podman}`; or, for agents that you"
+        " trust, `options: {run_options: --privileged}`"
     ),
     "podman": "an image with systemd in it, on a machine with control groups version 2",
 }
