@@ -22,7 +22,7 @@ from opsdrill.hosts.command import (
     put_line,
     run_line,
 )
-from opsdrill.hosts.drivers.ssh.look import NoAccount, parse_account
+from opsdrill.hosts.look import NoAccount, parse_account
 from opsdrill.hosts.shell_link import Exchange, NoAnswer, ShellLink, short
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 

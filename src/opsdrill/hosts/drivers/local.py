@@ -11,7 +11,7 @@ from typing import Self
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.command import BOOT, SEARCH_PATH, ask_line, next_mark, next_nonce
 from opsdrill.hosts.driver import DriverContext, Finding
-from opsdrill.hosts.drivers.ssh.look import PACKAGES, Look, look_text, packages_digest, parse_look
+from opsdrill.hosts.look import PACKAGES, Look, look_text, packages_digest, parse_look
 from opsdrill.hosts.process_link import ProcessLink
 from opsdrill.hosts.shell_host import ShellHost
 from opsdrill.hosts.shell_link import NoAnswer

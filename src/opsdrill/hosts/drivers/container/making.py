@@ -22,7 +22,7 @@ from opsdrill.hosts.drivers.container.host import ContainerHost
 from opsdrill.hosts.drivers.container.images import Image
 from opsdrill.hosts.drivers.container.link import ContainerLink
 from opsdrill.hosts.drivers.container.options import Options
-from opsdrill.hosts.drivers.ssh.look import PACKAGES, Look, look_text, packages_digest, parse_look
+from opsdrill.hosts.look import PACKAGES, Look, look_text, packages_digest, parse_look
 from opsdrill.hosts.shell_link import NoAnswer
 from opsdrill.model.host import HostFacts
 from opsdrill.model.scenario import HostSpec

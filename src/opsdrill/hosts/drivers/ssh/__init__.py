@@ -7,7 +7,6 @@ link        its connection, made when needed, with bounded channels
 exchange    one channel: a command, or a line of `hosts.command`, at work
 login       who logs in with what, and whether it is the right machine
 arrival     the first words: how to be understood there
-look        what the machine says about itself
 findings    the same for a person to read
 reasons     why there is no connection, in plain words
 """

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from opsdrill.hosts.command import Login, ask_line, next_mark, next_nonce
 from opsdrill.hosts.drivers.ssh.link import Link
-from opsdrill.hosts.drivers.ssh.look import (
+from opsdrill.hosts.drivers.ssh.reasons import NoConnection
+from opsdrill.hosts.look import (
     PACKAGES,
     Look,
     look_text,
     packages_digest,
     parse_look,
 )
-from opsdrill.hosts.drivers.ssh.reasons import NoConnection
 
 _PACKAGE_BYTES = 4 * 1024 * 1024
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 
 from opsdrill.hosts.driver import Finding
-from opsdrill.hosts.drivers.ssh.look import Look
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection
+from opsdrill.hosts.look import Look
 from opsdrill.model.lab import LabHost
 
 _CLOCK_SECONDS = 5

@@ -25,8 +25,8 @@ from opsdrill.hosts.command import (
 )
 from opsdrill.hosts.drivers.ssh.exchange import Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
-from opsdrill.hosts.drivers.ssh.look import NoAccount, parse_account
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
+from opsdrill.hosts.look import NoAccount, parse_account
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
 _RETRY_AFTER = (0.5, 1.0, 2.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opsdrill.hosts.command import Account
 from opsdrill.hosts.drivers.ssh.findings import look_findings
-from opsdrill.hosts.drivers.ssh.look import (
+from opsdrill.hosts.look import (
     NEEDED,
     Look,
     NoAccount,
