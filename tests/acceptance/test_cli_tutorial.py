@@ -11,7 +11,9 @@ from tests.acceptance.program import Cli
 
 pytestmark = pytest.mark.sandbox
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tutorial" / "first-drill.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "tutorial" / "first-drill.md").read_text()
+[ADDED] = re.findall(r"end of `scenario.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.DOTALL)
 RUN = re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{8}\b")
 
 
@@ -46,14 +48,24 @@ def test_every_command_of_the_tutorial_says_what_the_page_shows(drill: Cli) -> N
         done = drill("run", "stale-lock", *words, "--lab", "sandbox")
         assert done.returncode == 0, done.stderr
         assert shown(done.stdout) <= page
-    [added] = re.findall(r"end of `scenario.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.DOTALL)
     scenario = drill.folder / "stale-lock" / "scenario.yaml"
-    scenario.write_text(scenario.read_text() + added)
+    scenario.write_text(scenario.read_text() + ADDED)
     done = drill("regrade", "--all", "--scenario", "stale-lock")
     assert shown(done.stdout) | shown(done.stderr) <= page
     [kept] = json.loads(drill("runs", "list", "--agent", hasty, "--format", "json").stdout)["runs"]
     evidence = drill("runs", "evidence", kept["id"], "--format", "table").stdout
     assert shown(evidence) <= page
+
+
+def test_the_recorded_job_of_the_how_to_is_graded_as_its_page_shows(drill: Cli) -> None:
+    page = (DOCS / "how-to" / "grade-a-recorded-job.md").read_text()
+    for name, content in re.findall(r"`(\w+\.json)`,.*?```json\n(.*?)```", page, re.DOTALL):
+        (drill.folder / name).write_text(content)
+    scenario = drill.folder / "stale-lock" / "scenario.yaml"
+    scenario.write_text(scenario.read_text() + ADDED)
+    done = drill("grade", "stale-lock", "record.json", "--host-answers", "answers.json")
+    assert (done.returncode, shown(done.stdout) - shown(page)) == (0, set())
+    assert drill("grade", "stale-lock", "record.json").returncode == 3
 
 
 def test_the_mistake_on_the_page_is_told_in_these_words(drill: Cli) -> None:
