@@ -87,7 +87,8 @@ chown -R drill:drill store home /run/user
 chmod 700 /run/user
 chown -R drill:drill /sys/fs/cgroup
 """
-_READY = 'touch "$FOLDER/ready"\nexec sleep infinity\n'
+# As a first process it must take note of the end of orphans.
+_READY = 'touch "$FOLDER/ready"\nwhile :; do sleep infinity & wait; done\n'
 _DOCKERD = """
 PATH=$PROGRAMS/usr/sbin:$PROGRAMS/usr/bin:$PATH
 dockerd --data-root /mnt/drill/store --exec-root /mnt/drill/docker --cgroup-parent "/$GROUP" \

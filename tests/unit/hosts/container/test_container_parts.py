@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opsdrill.errors import DriverUnavailable, UsageError
+from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.container.birth import (
     FIRST_PROCESS,
@@ -226,7 +227,9 @@ async def test_client_that_says_nothing(tmp_path: Path) -> None:
     path = client(tmp_path, "client", "sleep 4713; :")
     reply = await Engine(str(path), "docker", "").ask("run", seconds=0.2)
     # What it had started is ended too.
-    assert subprocess.run(["pgrep", "-f", "sleep 4713"], check=False).returncode == 1
+    async with asyncio.timeout(20):
+        while subprocess.run(["pgrep", "-f", "sleep 4713"], check=False).returncode == 0:
+            await asyncio.sleep(0.05)
     assert (reply.status, reply.said) == (None, "it says nothing for 0.2 s")
 
 
@@ -235,3 +238,20 @@ async def test_client_that_is_not_there() -> None:
     reply = await Engine("/nosuch/docker", "docker", "").ask("run")
     assert reply.status is None
     assert "/nosuch/docker cannot be started" in reply.said
+
+
+async def test_no_more_networks(tmp_path: Path) -> None:
+    """An engine that has no more networks to give: its words, and what helps (FAULTS 48)."""
+    said = "could not find an available, non-overlapping IPv4 address pool among the defaults"
+    script = (
+        'echo "$*" >> asked; case $1 in --version) echo Docker version 28;; version) echo 28;;'
+        f" image) echo sha256:1;; network) [ $2 = rm ] || {{ echo '{said}' >&2; exit 1; }};; esac"
+    )
+    path = client(tmp_path, "docker", f"cd {tmp_path}; {script}")
+    driver = ContainerDriver(DriverContext(tmp_path, {"engine": str(path)}, image="debian:12"))
+    with pytest.raises(ProvisionFailed, match="address pool") as caught:
+        await driver.provision("run", (WEB, HostSpec(name="db-01")))
+    assert "docker network prune" in (caught.value.hint or "")
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert any(line.startswith("rm --force") for line in asked)
+    assert not [line for line in asked if line.startswith("run")]

@@ -78,6 +78,8 @@ class Making:
         *,
         network: bool,
     ) -> None:
+        # Whatever is said to a host ends with its link; what the engine makes is made.
+        await asyncio.gather(*(link.close() for link in links.values()))
         await asyncio.wait([steps])
         if not steps.cancelled():
             steps.exception()
