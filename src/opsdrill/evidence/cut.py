@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from opsdrill.model.event import JobEvent, ToolReturned
 
-JOB_KEPT = 32 * 1024 * 1024
+JOB_KEPT = 16 * 1024 * 1024
 """Characters of output that are kept whole of one job; of each call after them `REST_KEPT`."""
 REST_KEPT = 2048
 

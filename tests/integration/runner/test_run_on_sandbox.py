@@ -139,6 +139,21 @@ async def test_a_right_fix_passes_and_an_empty_claim_fails(
     assert [(file.path, file.change) for file in changed or ()] == [("/etc/app.conf", "changed")]
 
 
+PRELOADING = "turns: [{tasks: [{host: app-01, do: [{run: 'echo /x.so >/etc/ld.so.preload'}]}]}]"
+
+
+async def test_what_checks_are_run_by_was_changed(
+    tmp_path: Path, store: Store, driver: Driver
+) -> None:
+    """An agent that gets between a rule's command and its answer does not go unnoticed."""
+    with engine_for(store, driver) as engine:
+        result = await worked_off(engine, spec(tmp_path, PRELOADING))
+    assert result.warnings == (
+        "what host app-01 answered to rules may be made up:"
+        " /etc/ld.so.preload was changed after setup",
+    )
+
+
 async def test_a_regrade_of_what_was_kept_is_the_same_grade(
     tmp_path: Path, store: Store, driver: Driver
 ) -> None:

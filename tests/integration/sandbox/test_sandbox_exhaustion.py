@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from opsdrill.errors import HostError
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import own_name, places
@@ -92,12 +93,13 @@ except OSError as error:
 
 
 async def test_the_longest_of_paths_are_not_listed(host: SandboxHost) -> None:
-    """Changed files are bounded in bytes, too: what nobody can tell is None, in little memory."""
+    """Changed files are bounded in bytes, too; a host with more is said to have too many."""
     await host.mark()
     await host.put("/tmp/long.py", LONG_PATHS)
     answer = await run(host, "python3 /tmp/long.py")
     assert answer.stdout == "No space left on device\n"
-    assert await host.changed() is None
+    with pytest.raises(HostError, match="more files than can be listed"):
+        await host.changed()
     await run(host, "rm -rf /srv/*")
     changes = await host.changed()
     assert changes is not None
@@ -160,6 +162,7 @@ async def test_descriptors_on_their_way_do_not_keep_ours(host: SandboxHost) -> N
 STOPPED_SERVER = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from opsdrill.errors import HostError
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.model.scenario import HostSpec

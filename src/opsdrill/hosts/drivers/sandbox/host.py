@@ -103,13 +103,15 @@ class SandboxHost:
         raise HostError(self._facts.name, f"cannot read {path}: {failed.reason}")
 
     async def mark(self) -> None:
-        self._marked = await self._files()
+        try:
+            self._marked = await self._files()
+        except HostError:
+            self._marked = None
 
     async def changed(self) -> tuple[ChangedFile, ...] | None:
-        now = await self._files() if self._marked is not None else None
-        if now is None or self._marked is None:
+        if self._marked is None:
             return None
-        return compare(self._marked, now)
+        return compare(self._marked, await self._files())
 
     async def _attempt(self, command: Command) -> _Outcome:
         if "\0" in command.run:
@@ -165,13 +167,12 @@ class SandboxHost:
         if not path.startswith("/") or "\0" in path or len(path.encode(errors="replace")) > 4000:
             raise HostError(self._facts.name, f"{path!r} is no absolute path of a file")
 
-    async def _files(self) -> Files | None:
+    async def _files(self) -> Files:
         with memory() as body:
-            try:
-                failed = await self._ask(Snapshot(self.id), body)
-            except HostUnreachable:
-                return None
-            return parse(read_memory_file(body)) if failed is None else None
+            failed = await self._ask(Snapshot(self.id), body)
+            if failed is not None:
+                raise HostError(self._facts.name, failed.reason)
+            return parse(read_memory_file(body))
 
     async def _ask(self, request: PutFile | GetFile | Snapshot, body: int) -> Failed | None:
         """Have something done; what went wrong comes back.
