@@ -132,7 +132,9 @@ def test_a_closed_pipe_is_quiet(cli: Cli, line: str) -> None:
 
 def test_the_status_is_the_verdict_s_also_when_nobody_reads(cli: Cli) -> None:
     done = cli.shell(f"opsdrill grade '{QUEUE}' '{RECORD}' | true; exit ${{PIPESTATUS[0]}}")
-    assert (done.returncode, done.stderr) == (3, b"")
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"hint: ")
+    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("line", ["opsdrill scenarios list >/dev/full", "opsdrill --version >&-"])
@@ -198,7 +200,8 @@ def test_json_on_a_terminal_is_harmless_and_still_the_same(cli: Cli) -> None:
     record = json.loads(Path(RECORD).read_text())
     record["tasks"][0]["tool_calls"][0]["arguments"]["command"] = f"rm {HOSTILE}"
     (cli.folder / "record.json").write_text(json.dumps(record))
-    text = on_a_terminal(cli, "grade", QUEUE, "record.json", "--format", "json")
+    words = ("grade", QUEUE, "record.json", "--host-answers", ANSWERS, "--format", "json")
+    text = on_a_terminal(cli, *words)
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
     assert json.loads(text)["rules"][2]["matches"][0]["value"] == f"rm {HOSTILE}"
 
