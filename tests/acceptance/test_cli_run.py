@@ -72,7 +72,10 @@ def test_an_empty_selection_exits_with_2(cli: Cli, selection: list[str]) -> None
         (["run", QUEUE, "--agent", "script:missing.yaml"], "missing.yaml"),
         (["run", QUEUE, "--agent", "noop", "--lab", "nowhere"], "there is no lab named 'nowhere'"),
         (["run", QUEUE, "--agent", "noop", "--lab", "./nowhere.yaml"], "nowhere.yaml"),
-        (["run", QUEUE, "--agent", "noop", "--lab", "local"], "'local'"),
+        (
+            ["run", QUEUE, "--agent", "noop", "--lab", "local"],
+            "the driver local cannot give hosts here",
+        ),
         (["run", QUEUE, "--agent", "noop", "--repeat", "0"], "must be at least 1"),
         (["run", QUEUE, "--agent", "noop", "--repeat", "x"], "must be a whole number"),
         (["runs", "list", "--limit", "1001"], "must be at most 1000"),
