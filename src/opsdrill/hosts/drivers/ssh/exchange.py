@@ -23,14 +23,44 @@ _HELD_SECONDS = 0.3
 class Channels(Protocol):
     """Who counts the channels of a connection."""
 
-    def held(self, exchange: Exchange) -> None:
+    def held(self, channel: Channel) -> None:
         """The line is over, and background processes keep its channel open."""
 
-    def closed(self, exchange: Exchange) -> None:
+    def closed(self, channel: Channel) -> None:
         """The channel is closed."""
 
 
-class Exchange(asyncssh.SSHClientSession[bytes]):
+class Channel(asyncssh.SSHClientSession[bytes]):
+    """One channel of a connection.
+
+    Attributes:
+        held: it is of no more use, and still open.
+    """
+
+    def __init__(self) -> None:
+        self.held = False
+        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
+        self._open = False
+
+    @property
+    def begun(self) -> bool:
+        """The far side opened the channel."""
+        return self._channel is not None
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+        if self._channel is not None and self._open:
+            self._channel.close()
+
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        self._channel = chan
+        self._open = True
+
+    def eof_received(self) -> bool:
+        return True
+
+
+class Exchange(Channel):
     """What comes back over one channel.
 
     A line says itself when it is over. A command is over when its shell ended, which the SSH
@@ -52,23 +82,16 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
     """
 
     def __init__(self, nonce: str, limit: int, channels: Channels) -> None:
+        super().__init__()
         self.out = FramedOutput(nonce, limit)
         self.err = FramedOutput(nonce, limit)
         self.over = asyncio.Event()
         self.left = asyncio.Event()
         self.status: int | None = None
-        self.held = False
         self.cut = False
         self._told = False
         self._channels = channels
-        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
-        self._open = False
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def begun(self) -> bool:
-        """The far side opened the channel."""
-        return self._channel is not None
 
     @property
     def no_shell(self) -> str | None:
@@ -76,6 +99,9 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
         unread = self.end is not None and self.end.shell == NO_SHELL
         if not unread and (self.err.started or not self._told):
             return None
+        return self._why()
+
+    def _why(self) -> str:
         said = short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
         return f"no shell can be started ({said})" if said else "no shell can be started"
 
@@ -89,15 +115,6 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
         if self._channel is not None and self._open:
             self._channel.write(content)
             self._channel.write_eof()
-
-    def abandon(self) -> None:
-        """Nobody waits for it any more."""
-        if self._channel is not None and self._open:
-            self._channel.close()
-
-    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
-        self._channel = chan
-        self._open = True
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
         if self.over.is_set():
@@ -113,9 +130,6 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
         self.left.set()
         if self._open and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._count)
-
-    def eof_received(self) -> bool:
-        return True
 
     def exit_status_received(self, status: int) -> None:
         self._told = True

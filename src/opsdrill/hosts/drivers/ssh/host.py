@@ -26,6 +26,7 @@ from opsdrill.hosts.command import (
 from opsdrill.hosts.drivers.ssh.exchange import Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
+from opsdrill.hosts.drivers.ssh.residents import Residents
 from opsdrill.hosts.look import NoAccount, parse_account
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
@@ -64,6 +65,17 @@ class _Way:
     account: Account
     entry: str
     before: bytes
+    residents: Residents | None = None
+
+    async def start(self, link: Link, nonce: str, direct: bytes) -> Exchange:
+        """Start a command; see `direct_input`.
+
+        Raises:
+            NoConnection: says why.
+        """
+        if self.residents is not None and self.residents.worth():
+            return await self.residents.exchange(nonce, direct)
+        return await link.exchange(self.entry, nonce, self.before + direct)
 
 
 class SshHost:
@@ -82,6 +94,8 @@ class SshHost:
         self._login = login
         self._lines = login.for_lines()
         self._uid = uid
+        self._marks = "time limits" not in facts.limits
+        self._staying: Residents | None = None
         self._ways: dict[str, _Way] = {}
         self._asking: dict[str, asyncio.Future[_Way]] = {}
         self._last_answered_at: datetime | None = None
@@ -140,8 +154,8 @@ class SshHost:
             way = await self._way(command.user)
             # A lone surrogate has no bytes of its own; everything else arrives as written.
             text = command.run.encode(errors="surrogatepass")
-            content = way.before + direct_input(nonce, mark, way.account, text)
-            exchange = await self._link.exchange(way.entry, nonce, content)
+            direct = direct_input(nonce, mark, way.account, text)
+            exchange = await way.start(self._link, nonce, direct)
         except NoConnection as error:
             return _Outcome(reason=error.reason)
         except NoAccount as error:
@@ -159,6 +173,9 @@ class SshHost:
 
     async def _over(self, exchange: Exchange, mark: int, user: str) -> _Outcome:
         """The far shell ended, or the connection did."""
+        if not exchange.err.started:
+            # Its end may be told before what it wrote.
+            await self._last_words(exchange)
         if exchange.no_shell is not None:
             self._ways.pop(user, None)
             return _Outcome(reason=exchange.no_shell, again=True)
@@ -268,7 +285,17 @@ class SshHost:
             raise NoAccount(f"{user!r} is no name of a user")
         asked = await self._ask(account_text(user))
         account = parse_account(user, asked.out.text, self._uid)
-        return _Way(account, *self._login.for_command(account))
+        return _Way(account, *self._login.for_command(account), self._residents(account))
+
+    def _residents(self, account: Account) -> Residents | None:
+        """Shells that stay, where they are as good as others: for root, with bash and marks."""
+        plain = self._login.shell == "bash" and not self._login.sudo and self._facts.shell == "bash"
+        if not plain or self._uid != 0 or account.become != "stay" or not self._marks:
+            return None
+        if self._staying is None or self._staying.account != account:
+            self._staying = Residents(self._link, account)
+            self._link.make_room = self._staying.give_back
+        return self._staying
 
     def _found(self, user: str, asking: asyncio.Future[_Way]) -> None:
         # Only an answer is kept: a user that is not there may be made later.

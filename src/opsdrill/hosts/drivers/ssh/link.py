@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import asyncssh
 
-from opsdrill.hosts.drivers.ssh.exchange import Exchange
+from opsdrill.hosts.drivers.ssh.exchange import Channel, Channels, Exchange
 from opsdrill.hosts.drivers.ssh.login import log_in
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
 from opsdrill.model.host import OUTPUT_LIMIT
@@ -32,6 +33,9 @@ _FREE_SECONDS = 0.02
 """Seconds after which a machine that refused a channel may have counted one less."""
 _TRUST = 20
 """Channels that were opened since the last refusal, after which one more is tried."""
+
+
+C = TypeVar("C", bound=Channel)
 
 
 class _Connection:
@@ -75,13 +79,13 @@ class _Connection:
         self._granted = 0
         return self.open > 0
 
-    def held(self, exchange: Exchange) -> None:  # noqa: ARG002
+    def held(self, channel: Channel) -> None:  # noqa: ARG002
         self.stuck += 1
         self._wake()
 
-    def closed(self, exchange: Exchange) -> None:
+    def closed(self, channel: Channel) -> None:
         self.open -= 1
-        if exchange.held:
+        if channel.held:
             self.stuck -= 1
         self._wake()
 
@@ -93,10 +97,14 @@ class Link:
         host: the machine.
         folder: where relative paths of keys start.
         via: the machine that the connection goes through.
+
+    Attributes:
+        make_room: called when a channel is wanted and none is free; has one closed that is idle.
     """
 
     def __init__(self, host: LabHost, folder: Path, via: Link | None = None) -> None:
         self.host = host
+        self.make_room: Callable[[], None] = _nothing
         self._folder = folder
         self._via = via
         self._connections: list[_Connection] = []
@@ -126,9 +134,30 @@ class Link:
         Raises:
             NoConnection: says why.
         """
-        opened = await self._to_its_end(self._open(entry, nonce, limit, urgent=urgent))
-        opened.send(content)
-        return opened
+        exchange = await self.channel(
+            entry, lambda channels: Exchange(nonce, limit, channels), urgent=urgent
+        )
+        exchange.send(content)
+        return exchange
+
+    async def channel(
+        self, entry: str, make: Callable[[Channels], C], *, urgent: bool = False
+    ) -> C:
+        """Open a channel. Arguments as of `exchange`.
+
+        Args:
+            make: makes what takes the channel, told who counts it.
+
+        Raises:
+            NoConnection: says why.
+        """
+        # Half an opened channel would be a shell on the far side that waits for ever.
+        task = asyncio.ensure_future(self._open(entry, make, urgent=urgent))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_abandon)
+            raise
 
     async def talk(
         self,
@@ -168,6 +197,16 @@ class Link:
                 break
         raise NoConnection(f"{self.host.address} lets in, and then says nothing")
 
+    @property
+    def crowded(self) -> bool:
+        """Somebody waits for a free channel."""
+        return any(not waiter.done() for waiter in self._waiting)
+
+    @property
+    def room(self) -> int:
+        """Channels that may be open at once, as far as is known."""
+        return max((one.room for one in self._connections), default=CHANNELS)
+
     async def connection(self) -> asyncssh.SSHClientConnection:
         """A living connection, for machines behind this one.
 
@@ -201,22 +240,13 @@ class Link:
             except (TimeoutError, OSError, asyncssh.Error):
                 connection.ssh.abort()
 
-    async def _to_its_end(self, opening: Coroutine[None, None, Exchange]) -> Exchange:
-        # Half an opened channel would be a shell on the far side that waits for ever.
-        task = asyncio.ensure_future(opening)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.add_done_callback(_abandon)
-            raise
-
-    async def _open(self, entry: str, nonce: str, limit: int, *, urgent: bool) -> Exchange:
+    async def _open(self, entry: str, make: Callable[[Channels], C], *, urgent: bool) -> C:
         failures = 0
         another = False
         while True:
             connection = await self._with_room(urgent=urgent, another=another)
             connection.open += 1
-            made = Exchange(nonce, limit, connection)
+            made = make(connection)
             try:
                 await connection.ssh.create_session(lambda made=made: made, entry, encoding=None)  # type: ignore[misc]
                 connection.granted()
@@ -228,6 +258,7 @@ class Link:
             another = False
             if connection.alive and connection.refused():
                 another = urgent
+                self.make_room()
                 await asyncio.sleep(_FREE_SECONDS)
                 continue
             failures += 1
@@ -246,6 +277,7 @@ class Link:
                 await self._connect()
                 another = False
                 continue
+            self.make_room()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             await waiter
@@ -313,11 +345,15 @@ class Link:
                 return
 
 
+def _nothing() -> None:
+    """Nothing is idle."""
+
+
 def _given_back() -> NoConnection:
     return NoConnection("the host was given back", passing=False)
 
 
-def _abandon(opening: asyncio.Task[Exchange]) -> None:
+def _abandon(opening: asyncio.Task[C]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().abandon()
 
