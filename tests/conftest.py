@@ -1,10 +1,15 @@
-"""What all tests share: `--no-skips`, under which a skipped test is a failed one."""
+"""What all tests share: `--no-skips`, under which a skipped test is a failed one, and the path
+under which they import each other's machines and programs (`tests.integration.sshd`)."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
