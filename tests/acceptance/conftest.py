@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.acceptance.program import Cli
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.acceptance.program import Cli
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """The program, started from an empty folder."""
-    from tests.acceptance.program import Cli
-
     folder = tmp_path / "work"
     folder.mkdir()
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

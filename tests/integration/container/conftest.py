@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from tests.integration import engines
+from tests.integration.images import BUSYBOX, DEBIAN
 
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.container.driver import ContainerDriver
 from opsdrill.hosts.drivers.container.host import ContainerHost
 from opsdrill.model.scenario import HostSpec
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from tests.integration import engines
-from tests.integration.images import BUSYBOX, DEBIAN
 
 HOSTS = {
     "podman-busybox": ("podman", BUSYBOX),

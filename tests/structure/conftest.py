@@ -1,8 +1,0 @@
-"""Lets the tests here import `tests.structure.generate`, as `scripts/fix` runs it."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
