@@ -250,3 +250,32 @@ def test_groups_of_others_are_left_alone() -> None:
         for folder in (*others, dead):
             if folder.exists():
                 folder.rmdir()
+
+
+async def test_output_held_open_takes_no_process_of_ours(driver: SandboxDriver) -> None:
+    """Commands that leave writers behind, which go on running, leave no process outside."""
+    async with await driver.provision("held", ONE) as fleet:
+        host = fleet.hosts["web-01"]
+        for number in range(20):
+            text = f"while echo x; do echo x >&2; : > /tmp/{number}; sleep 0.1; done & exit 4"
+            assert (await run(host, text)).exit_code == 4
+        await run(host, "rm -f /tmp/*; sleep 1.5")
+        assert (await run(host, "ls /tmp | wc -l")).stdout == "20\n"
+        server = (await driver._linked()).pid
+        assert _ours_below(server) < 8
+
+
+def _ours_below(server: int) -> int:
+    """How many processes the fork server has that are no command's: forks of its own name."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name == "hosts":
+            parents[int(folder.name)] = int(rest.split()[1])
+    found = {server}
+    while below := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= below
+    return len(found) - 1

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from opsdrill.errors import HostError, HostUnreachable
 from opsdrill.hosts.drivers.sandbox.changes import Files, compare, parse
 from opsdrill.hosts.drivers.sandbox.link import Exchange, Link
 from opsdrill.hosts.drivers.sandbox.messages import (
     Done,
-    Drain,
     Ended,
     Failed,
     GetFile,
@@ -130,7 +130,8 @@ class SandboxHost:
                     output.close_writer()
                     output.start()
                 try:
-                    return await _follow(exchange, command.timeout + _GRACE, out, err)
+                    drop = partial(self._link.drains.take, self.id)
+                    return await _follow(exchange, command.timeout + _GRACE, out, err, drop)
                 except asyncio.CancelledError:
                     await _stop(exchange)
                     raise
@@ -204,8 +205,10 @@ def memory(content: bytes = b"") -> Iterator[int]:
         os.close(fd)
 
 
-async def _follow(exchange: Exchange, patience: float, out: Output, err: Output) -> _Outcome:
-    """Wait for the command's end and collect what it wrote."""
+async def _follow(
+    exchange: Exchange, patience: float, out: Output, err: Output, drop: Callable[[int], None]
+) -> _Outcome:
+    """Wait for the command's end and collect what it wrote; what is written later, `drop` reads."""
     end: Ended | TimedOut | Failed | None = None
     try:
         async with asyncio.timeout(patience):
@@ -214,9 +217,9 @@ async def _follow(exchange: Exchange, patience: float, out: Output, err: Output)
             end = came[0]
     except TimeoutError:
         end = None
-    pipes = [pipe for pipe in (out.finish(), err.finish()) if pipe is not None]
-    if isinstance(end, Ended) and pipes:
-        exchange.send(Drain(), pipes)
+    for pipe in (out.finish(), err.finish()):
+        if isinstance(end, Ended) and pipe is not None:
+            drop(pipe)
     return _Outcome(
         end or Failed("gone", "the answer got lost on the way"),
         None if end is None or isinstance(end, Failed) else end.shell,

@@ -16,6 +16,7 @@ from typing import Self
 
 import opsdrill
 from opsdrill.errors import DriverUnavailable
+from opsdrill.hosts.drivers.sandbox.drains import Drains
 from opsdrill.hosts.drivers.sandbox.messages import (
     Done,
     Failed,
@@ -92,6 +93,7 @@ class Link:
 
     Attributes:
         notes: what it can do here: `root`, `users`, `pids`, `memory`, `filter`, each yes or no.
+        drains: reads what its hosts' commands leave behind.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], near: socket.socket, log: int) -> None:
@@ -99,6 +101,7 @@ class Link:
         self._near = near
         self._log = log
         self.notes: Mapping[str, str] = {}
+        self.drains = Drains()
 
     @classmethod
     async def start(cls) -> Link:
@@ -202,6 +205,7 @@ class Link:
             if waited > _GOODBYE_SECONDS:
                 self._process.kill()
         os.close(self._log)
+        self.drains.close()
 
 
 def _allow_descriptors() -> None:

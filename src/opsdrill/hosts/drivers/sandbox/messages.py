@@ -100,11 +100,6 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
-    """To a command that ended: read and drop the rest of its output. With it: the pipes."""
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
     """What was asked was done; `notes` are for `HostFacts.limits`."""
 
@@ -143,13 +138,13 @@ class Failed:
 
 
 Message = (
-    MakeHost | Connect | RunCommand | PutFile | GetFile | Snapshot | Release | Stop | Drain
+    MakeHost | Connect | RunCommand | PutFile | GetFile | Snapshot | Release | Stop
     | Done | Ended | TimedOut | Failed
 )  # fmt: skip
 _KINDS: dict[str, type[Message]] = {
     kind.__name__: kind
     for kind in (
-        MakeHost, Connect, RunCommand, PutFile, GetFile, Snapshot, Release, Stop, Drain,
+        MakeHost, Connect, RunCommand, PutFile, GetFile, Snapshot, Release, Stop,
         Done, Ended, TimedOut, Failed,
     )
 }  # fmt: skip

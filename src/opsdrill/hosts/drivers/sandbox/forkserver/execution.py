@@ -23,7 +23,6 @@ from opsdrill.hosts.drivers.sandbox.forkserver.cgroups import Groups
 from opsdrill.hosts.drivers.sandbox.forkserver.entering import approach, arrive
 from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
 from opsdrill.hosts.drivers.sandbox.messages import (
-    Drain,
     Ended,
     Failed,
     RunCommand,
@@ -33,8 +32,6 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     send,
 )
 
-_DRAIN_BYTES = 1 << 16
-_LAST_WORD_SECONDS = 10.0
 _LONGEST_POLL = 3600.0
 # What the interpreter and the fork server ignore or handle; a command starts with none of it.
 _CHANGED_SIGNALS = (
@@ -107,8 +104,7 @@ def execute(
 ) -> None:
     """Run the command and tell on `reply`: `Ended`, `TimedOut` or `Failed`.
 
-    `Stop`, or the end of `reply`, kills it. After `Ended` a `Drain` hands over what background
-    processes still write to.
+    `Stop`, or the end of `reply`, kills it.
     """
     end = time.monotonic() + request.timeout
     empty = os.open("/dev/null", os.O_RDONLY)
@@ -172,7 +168,6 @@ def _see_through(reply: socket.socket, child: Child) -> None:
         send(reply, Failed("gone", "the host ended while the command ran"))
         return
     send(reply, Ended(128 - status if status < 0 else status, child.shell))
-    _drain(reply)
 
 
 def _wait(fd: int, child: Child, reply: socket.socket) -> bool:
@@ -321,28 +316,3 @@ def _start_shell(account: accounts.Account, tell: int) -> None:
                 os.execve(path, shell.arguments, variables)  # noqa: S606
             except OSError as error:
                 os.write(tell, f"no {path}: {error.strerror}\n".encode())
-
-
-def _drain(reply: socket.socket) -> None:
-    """Read and drop what background processes write: a closed pipe would kill them."""
-    reply.settimeout(_LAST_WORD_SECONDS)
-    try:
-        came = receive(reply)
-    except TimeoutError:
-        return
-    if came is None or not isinstance(came[0], Drain):
-        return
-    reply.close()
-    os.nice(20)
-    wait = select.poll()
-    pipes = set(came[1])
-    for fd in pipes:
-        os.set_blocking(fd, False)
-        wait.register(fd, select.POLLIN)
-    while pipes:
-        for fd, _ in wait.poll():
-            if not os.read(fd, _DRAIN_BYTES):
-                wait.unregister(fd)
-                pipes.discard(fd)
-        # One who writes without end must not make this process spin.
-        time.sleep(0.001)
