@@ -96,11 +96,21 @@ async def expect_error(
         raise Broken(f"{what}: done without an error, where {kind.__name__} should be")
 
 
+def found(*words: str) -> str:
+    """Text that prints the numbers of processes with one of these words on their command line.
+
+    Processes of another pid namespace, which the machine of that namespace has, are not meant.
+    """
+    patterns = " ".join(f"-e '[{word[0]}]{word[1:]}'" for word in words)
+    return (
+        f"n=$(readlink /proc/self/ns/pid); for f in $(grep -ls {patterns} /proc/[0-9]*/cmdline); do"
+        ' f=${f%/*}; [ "$(readlink $f/ns/pid)" = "$n" ] && echo ${f#/proc/}; done; :'
+    )
+
+
 async def sleeping(host: Host, seconds: int = LONG) -> bool:
     """Whether a process there has this number on its command line."""
-    word = str(seconds)
-    found = await ran(host, f"grep -ls '[{word[0]}]{word[1:]}' /proc/[0-9]*/cmdline")
-    return bool(found.stdout)
+    return bool(await printed(host, found(str(seconds))))
 
 
 async def expect_none_sleeps(host: Host, after: str) -> None:
@@ -141,8 +151,8 @@ def cut(text: str) -> str:
 
 
 CLEAR = (
-    f"for p in $(grep -ls -e '[o]psdrill-conformance' -e '[8]6419753[12]' /proc/[0-9]*/cmdline); do"
-    f" p=${{p#/proc/}}; kill -9 ${{p%/*}}; done 2>/dev/null; rm -rf {quote(FOLDER)}"
+    f"for p in $({found('opsdrill-conformance', str(LONG), str(OTHER))}); do kill -9 $p; done"
+    f" 2>/dev/null; rm -rf {quote(FOLDER)}"
 )
 """Ends what checks left running, and removes what they wrote."""
 READY = f"{CLEAR}; mkdir -p {quote(FOLDER)}"

@@ -94,9 +94,10 @@ async def control_characters(host: Host) -> None:
 
 
 @on_host()
-async def no_final_newline(host: Host) -> None:
-    """A last line without a line break stays one, and nothing printed is nothing."""
+async def line_ends_are_kept(host: Host) -> None:
+    """A last line without a line break stays one, blank lines stay, and nothing is nothing."""
     await expect_printed(host, "printf 'a\\nb'", "a\nb")
+    await expect_printed(host, "printf '\\n a \\n\\n'", "\n a \n\n")
     await expect_printed(host, ":", "")
 
 
