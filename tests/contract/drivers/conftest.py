@@ -1,21 +1,21 @@
 """The drivers that must keep the contract. Another one is one line here.
 
-The tests are plain functions of a `Host` or a `Fleet`, written against the protocols only.
-`host` and `fleet` come from drivers that really run commands; `any_host` and `any_fleet` also from
-those that answer from a script.
+The contract is the shipped suite, `opsdrill.hosts.conformance`. A test module names the groups of
+checks that it runs; each check is a test for each driver. Those that really run commands are tried
+on all of it, those that answer from a script on what is for them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from opsdrill.hosts.driver import Driver, DriverContext, Fleet, Host
+from opsdrill.hosts.conformance import CHECKS, Check, examine_one
+from opsdrill.hosts.driver import Driver, DriverContext
 from opsdrill.hosts.drivers.fake import FakeDriver
 from opsdrill.hosts.drivers.fake_script import FakeScript
 from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
@@ -78,35 +78,32 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         asyncio.run(driver.close())
 
 
-@pytest.fixture(params=sorted(RUNNING))
-def driver(request: pytest.FixtureRequest, drivers: Callable[[str], Driver]) -> Driver:
-    return drivers(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "check" not in metafunc.fixturenames:
+        return
+    cases = [
+        pytest.param(name, check, id=f"{name}-{check.id}")
+        for check in CHECKS
+        if check.group in metafunc.module.GROUPS
+        for name in sorted(ALL if check.scripted else RUNNING)
+    ]
+    metafunc.parametrize(("driver_name", "check"), cases)
 
 
-@pytest.fixture(params=sorted(ALL))
-def any_driver(request: pytest.FixtureRequest, drivers: Callable[[str], Driver]) -> Driver:
-    return drivers(request.param)
+@pytest.fixture
+def driver(driver_name: str, drivers: Callable[[str], Driver]) -> Driver:
+    return drivers(driver_name)
 
 
-@pytest_asyncio.fixture
-async def host(driver: Driver) -> AsyncIterator[Host]:
-    async with await driver.provision("contract", TWO[:1]) as fleet:
-        yield fleet.hosts["web-01"]
+@pytest.fixture
+def keeps(driver: Driver, check: Check) -> Callable[[], Awaitable[None]]:
+    """Fails if the driver does not keep what the check says."""
 
+    async def keeps() -> None:
+        # Whatever they are called, all hosts here can be thrown away.
+        outcome = await examine_one(check, driver, TWO, breakable=True)
+        if outcome.result == "not applicable":
+            pytest.skip(outcome.seen)
+        assert outcome.result == "passed", f"{check.sentence}\n{outcome.seen}"
 
-@pytest_asyncio.fixture
-async def fleet(driver: Driver) -> AsyncIterator[Fleet]:
-    async with await driver.provision("contract", TWO) as fleet:
-        yield fleet
-
-
-@pytest_asyncio.fixture
-async def any_host(any_driver: Driver) -> AsyncIterator[Host]:
-    async with await any_driver.provision("contract", TWO[:1]) as fleet:
-        yield fleet.hosts["web-01"]
-
-
-@pytest_asyncio.fixture
-async def any_fleet(any_driver: Driver) -> AsyncIterator[Fleet]:
-    async with await any_driver.provision("contract", TWO) as fleet:
-        yield fleet
+    return keeps

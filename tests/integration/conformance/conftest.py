@@ -1,0 +1,8 @@
+"""Makes the modules of other tests importable from here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
