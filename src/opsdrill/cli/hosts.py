@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsdrill.cli.choices import PageFormat
-from opsdrill.cli.front import ERROR, INVALID, PASSED, front
+from opsdrill.cli.front import ERROR, FAILED, INVALID, PASSED, front
 from opsdrill.cli.table import Column
 from opsdrill.cli.text import shown
 
 if TYPE_CHECKING:
+    from opsdrill.app.conformance import ConformanceReport
     from opsdrill.app.hosts import HostReport, LabReport
     from opsdrill.cli.output import Output
 
@@ -129,3 +130,59 @@ def leases(
         ],
         none="no host is held",
     )
+
+
+@app.command()
+def conformance(
+    context: typer.Context,
+    *,
+    lab: Annotated[
+        str | None,
+        typer.Option("--lab", metavar="LAB", help="A lab file, a lab's name, or a driver's name."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Hosts that last may be written to; all is undone.")
+    ] = False,
+    format: Annotated[
+        PageFormat, typer.Option("--format", help="How the outcomes are written.")
+    ] = "table",
+) -> int:
+    """Try on a lab's driver what every driver must keep.
+
+    For those who write a driver. Hosts that are made for it are broken and thrown away; hosts that
+    last take --yes. Exits with 1 when a check failed.
+    """
+    from opsdrill.app import conformance as use_case
+
+    told = front(context)
+    with told.out.console().status("the driver is looked at") as status:
+        found = use_case.conformance(
+            told.place, lab, confirmed=yes, tell=lambda line: status.update(shown(line))
+        )
+    if format == "json":
+        told.out.document(use_case.document(found))
+    else:
+        _show_outcomes(told.out, found)
+    return PASSED if found.kept else FAILED
+
+
+def _show_outcomes(out: Output, found: ConformanceReport) -> None:
+    out.table(
+        [Column("CHECK"), Column("OUTCOME"), Column("SENTENCE", "shorten")],
+        [[outcome.check.id, outcome.result, outcome.check.sentence] for outcome in found.outcomes],
+        none="no checks",
+    )
+    out.line()
+    reasons: dict[str, int] = {}
+    for outcome in found.outcomes:
+        if outcome.result == "failed":
+            out.line(f"{outcome.check.id}: {shown(outcome.seen, limit=1000)}")
+        elif outcome.result == "not applicable":
+            reasons[outcome.seen] = reasons.get(outcome.seen, 0) + 1
+    for reason, count in reasons.items():
+        out.line(f"not applicable, {count} checks: {shown(reason, limit=1000)}")
+    counts = ", ".join(
+        f"{found.count(result)} {result}" for result in ("passed", "failed", "not applicable")
+    )
+    hosts = shown(", ".join(found.hosts))
+    out.line(f"driver {shown(found.lab.driver)} on {hosts}: {counts}")
