@@ -1,4 +1,4 @@
-"""Ctrl-C once and twice, SIGTERM, kill -9: what is done is kept, nothing is left [FAULTS 45]."""
+"""Ctrl-C once and twice, SIGTERM, kill -9: what is done is kept, nothing is left."""
 
 from __future__ import annotations
 

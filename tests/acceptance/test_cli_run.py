@@ -38,7 +38,7 @@ def test_a_failed_run_exits_with_1_only_where_that_was_asked_for(
 
 @pytest.mark.parametrize("options", [[], ["--fail-on", "failed"]])
 def test_an_error_exits_with_3_also_beside_failures(cli: Cli, options: list[str]) -> None:
-    """3 comes before 1, and an errored run is counted, never dropped [FAULTS 25]."""
+    """3 comes before 1, and an errored run is counted, never dropped."""
     done = cli(
         "run", QUEUE, "--lab", lab(cli, UNREACHABLE), "--agent", RIGHT, "--agent", "noop", *options
     )
@@ -167,7 +167,7 @@ def test_markdown_has_a_table_and_the_failed_rule(cli: Cli) -> None:
 
 
 def test_ten_runs_of_which_two_are_in_error_are_counted_as_ten(cli: Cli) -> None:
-    """6 pass, 2 fail, 2 lose their host: errors stand beside the rate, never in it [FAULTS 41]."""
+    """6 pass, 2 fail, 2 lose their host: errors stand beside the rate, never in it."""
     right = (Path(QUEUE) / "right.yaml").read_text()
     for name in ("a", "b", "c"):
         (cli.folder / f"{name}.yaml").write_text(right)

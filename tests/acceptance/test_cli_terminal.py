@@ -100,7 +100,7 @@ def test_a_run_stays_one_line_of_progress_where_the_terminal_is_narrow(cli: Cli)
     ],
 )
 def test_an_emoji_breaks_no_plain_terminal(cli: Cli, environment: dict[str, str]) -> None:
-    """[FAULTS 33]"""
+    """What the terminal's encoding does not have is escaped; nothing fails and nothing is lost."""
     for words in (("scenarios", "show", QUEUE), ("scenarios", "list", QUEUE), GRADE):
         done = cli(*words, **environment)
         assert done.returncode == 0, done.stderr

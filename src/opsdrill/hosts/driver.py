@@ -64,7 +64,8 @@ class Host(Protocol):
         """What the host is made of."""
 
     async def run(self, command: Command) -> HostAnswer:
-        """Run one command as hosts.md says and tell what became of it.
+        """Run one command in a fresh shell, by the rules of the conformance suite, and tell what
+        became of it.
 
         Never raises for anything that the host or the command did: a time-out and silence are
         answers. Cancelling the call kills the command with all its descendants.

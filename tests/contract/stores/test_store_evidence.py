@@ -1,4 +1,4 @@
-"""Evidence in every store: keyed by run and attempt; what is kept stays (durable-runs 12)."""
+"""Evidence in every store: keyed by run and attempt; what is kept stays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The book of leases: a lasting host serves one run at a time, and nobody waits for ever.
 
-hosts.md: a host is leased; no two runs use it at once, over all workers; others wait. A lease ends
-when the run ends or its worker is lost.
+Whichever process a run works in, it has the host to itself; the lease is over with the run, or with
+its process.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def test_an_end_without_a_grade(store: Store) -> None:
 
 
 def test_a_run_has_exactly_one_end(store: Store) -> None:
-    """durable-runs: every run ends with exactly one final result."""
+    """Whatever comes in between, a run has one final result, and it stays."""
     finished(store, "r1")
     store.finish("r1", a_result("r1", a_grade("failed")), a_grade("failed"))
     store.interrupt("r1", "gone")
@@ -203,7 +203,7 @@ def test_an_interrupted_run_says_so(store: Store) -> None:
 
 
 def test_an_interrupted_run_may_have_a_next_attempt(store: Store) -> None:
-    """durable-runs 7: that attempt is kept as `interrupted` evidence, attempt n+1 starts."""
+    """A cut-off attempt is kept as evidence that was `interrupted`, and the next one begins."""
     store.plan(spec())
     store.begin("r1", US)
     store.phase("r1", 1, Phase(name="setup", status="running", started_at=NOON))

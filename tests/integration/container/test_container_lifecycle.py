@@ -71,7 +71,7 @@ async def test_only_hosts_of_a_run_are_reached(
 
 @pytest.mark.parametrize("moment", range(6))
 async def test_killed_at_any_moment(engine: Engine, make_driver: MakeDriver, moment: int) -> None:
-    """kill -9 at any moment: after the next start nothing is left (FAULTS 48)."""
+    """kill -9 at any moment: after the next start nothing is left."""
     argv = [sys.executable, "-c", _RUNS, str(engine.program), BUSYBOX]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -1,7 +1,7 @@
 """Leases over real processes on one data folder: they wait, outlive kills, and stop the paused.
 
-hosts.md: no two runs use a host at once, over all workers; others wait. A lease ends when the run
-ends or its worker is lost.
+Whichever process a run works in, it has the host to itself; the lease is over with the run, or with
+its process.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def test_who_is_stopped_at_once_leaves_a_lease_that_nobody_waits_for(
 def test_a_paused_process_loses_its_host_and_stops_when_it_wakes(
     cli: LastingCli, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """durable-runs 10: the lease is the fence for a worker that was paused and woken."""
+    """A process that was paused and woken does not touch a host whose lease it lost meanwhile."""
     short = {"LEASE_SECONDS": "3"}
     first = holding(cli, 600, **short)
     started.append(first)

@@ -68,7 +68,7 @@ def _whole_run(home: Path, n: int) -> int:
 
 
 def test_four_processes_on_a_new_data_folder(tmp_path: Path) -> None:
-    """cli.md: several processes on one data folder work side by side."""
+    """Processes that share a data folder do not get in each other's way."""
     in_processes(_whole_run, tmp_path / "home")
     store = open_store(tmp_path / "home")
     assert sorted(row.id for row in store.page(RunFilter(state="cancelled")).rows) == [

@@ -171,7 +171,7 @@ async def test_else_a_container_engine(place: Place, monkeypatch: pytest.MonkeyP
 async def test_else_one_sentence_on_what_to_install_and_never_this_machine(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """hosts.md: it never falls back to `local`."""
+    """This very machine is taken only when it is named."""
     use(monkeypatch, sandbox="Broken", container="BrokenToo", local="Stand")
     with pytest.raises(DriverUnavailable) as caught:
         await labs.settle(place, [spec(labs.choose(None, place), "web-01")])

@@ -1,4 +1,4 @@
-"""The shell text that carries a command (hosts.md, How commands run)."""
+"""The shell text that carries a command to a fresh shell."""
 
 from __future__ import annotations
 

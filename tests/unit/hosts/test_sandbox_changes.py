@@ -1,4 +1,4 @@
-"""Two snapshots -> the files that changed (hosts.md, Files)."""
+"""Two snapshots -> the files that changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of all hosts on a machine stays under half of what is free (hosts.md, Isolation)."""
+"""The memory of all hosts on a machine stays under half of what is free."""
 
 from __future__ import annotations
 

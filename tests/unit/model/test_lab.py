@@ -75,7 +75,7 @@ def test_a_bastion_for_all_hosts_is_not_reached_through_itself(whole: Lab) -> No
 def test_commands_run_as_root_unless_the_lab_says_otherwise(
     whole: Lab, host: str, user: str
 ) -> None:
-    """hosts.md: user root unless the lab or step says otherwise; `sudo` makes root of anybody."""
+    """Commands run as root where nobody names a user; `sudo` makes root of anybody."""
     assert whole.user_of(host) == user
     assert Lab().user_of("web-01") == "root"
 

@@ -145,8 +145,7 @@ async def test_a_cancelled_run_gives_its_lease_up_and_stays_cancelled(two: Two) 
 
 
 async def test_a_lease_that_cannot_be_renewed_in_time_stops_the_work(two: Two) -> None:
-    """durable-runs 10: the worker aborts its agent when it cannot renew in time, which is before
-    anybody else can have the host."""
+    """The work is stopped while the lease still holds, before anybody else can have the host."""
     with pytest.raises(LeaseLost) as caught:
         async with two.here.hold(claim("r1", "web-01"), unheard):
             two.book.broken = True

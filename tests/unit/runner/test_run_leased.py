@@ -203,8 +203,8 @@ async def test_a_run_that_is_cancelled_while_it_waits_leaves_no_lease(drill: Dri
 
 
 async def test_a_lost_lease_ends_the_run_by_infrastructures_fault(drill: Drill) -> None:
-    """durable-runs 10: the worker aborts its agent; what it did is kept, and not graded; the
-    host, which is another run's by now, is not restored."""
+    """The agent is stopped; what it did is kept, and not graded; the host, which is another
+    run's by now, is not restored."""
     running = asyncio.create_task(drill.run(Slow, restore=[{"run": "restore"}]))
     while not any(event.job for event in drill.heard):
         await asyncio.sleep(0.01)
@@ -265,7 +265,7 @@ async def test_runs_of_one_host_come_one_after_the_other(drill: Drill) -> None:
 
 
 async def test_steps_run_as_the_labs_user_unless_they_say_otherwise(drill: Drill) -> None:
-    """hosts.md: user root unless the lab or step says otherwise."""
+    """Commands run as root where neither the lab nor the step names a user."""
     lab = Lab.model_validate({"driver": "fake", "defaults": {"user": "deploy"}})
     seen: list[tuple[str, str]] = []
 

@@ -140,7 +140,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
 
 
 def test_a_program_older_than_the_store_says_so_and_stops(tmp_path: Path) -> None:
-    """cli.md: a program older than the store says so and stops."""
+    """A program that is older than the store stops, and says why."""
     open_store(tmp_path).close()
     change_version(tmp_path / DATABASE, "v9999")
     before = (tmp_path / DATABASE).read_bytes()
@@ -181,7 +181,8 @@ def test_upgrade_makes_a_store_and_tells_its_version(path: Path) -> None:
 
 
 def test_sqlite_is_set_up_for_several_processes(database: Database) -> None:
-    """durable-runs 1: WAL, synchronous FULL (2), busy_timeout 30000; and foreign keys."""
+    """What is committed survives a power cut (WAL, synchronous FULL is 2), writers wait for each
+    other for 30 s, and foreign keys hold."""
     schema.prepare(database)
     with database.read() as connection:
         found = {

@@ -241,7 +241,7 @@ async def test_client_that_is_not_there() -> None:
 
 
 async def test_no_more_networks(tmp_path: Path) -> None:
-    """An engine that has no more networks to give: its words, and what helps (FAULTS 48)."""
+    """An engine that has no more networks to give: its words, and what helps."""
     said = "could not find an available, non-overlapping IPv4 address pool among the defaults"
     script = (
         'echo "$*" >> asked; case $1 in --version) echo Docker version 28;; version) echo 28;;'
