@@ -62,7 +62,11 @@ def test_text_of_a_machine_is_one_short_line() -> None:
     assert len(text) <= 200
 
 
-@pytest.mark.parametrize("value", [LINE, f"{LINE} somebody", f"web,10.0.0.5 {LINE}", f"  {LINE}\n"])
+@pytest.mark.parametrize(
+    "value",
+    [LINE, f"{LINE} somebody", f"web,10.0.0.5 {LINE}", f"  {LINE}\n"],
+    ids=["bare", "with a comment", "with host names", "with blanks"],
+)
 def test_known_host_as_a_line(value: str) -> None:
     """A public key stands for itself, with or without names before it."""
     known = known_keys(LabHost("a", known_host=value), Path("/nowhere"))
