@@ -14,11 +14,10 @@
     |-- NotReady                author          the fault does not show after setup
     |-- RequirementMissing      author          a host lacks what the scenario requires
     |-- AgentUnavailable        operator        the agent could not be started
-    |-- PatternBudgetExceeded   author          a pattern ran out of its CPU seconds
+    |-- EventRefused            opsdrill        an adapter reported an event out of order
     |-- StoreError              infrastructure  the data folder cannot be read or written
     |   `-- StoreTooNew         operator        the store was written by a newer OpsDrill
-    |-- OutputLost              infrastructure  what was asked for cannot be written
-    `-- Interrupted             operator        somebody stopped the run
+    `-- OutputLost              infrastructure  what was asked for cannot be written
 
 An exception builds its own message: one sentence that says where, what and what to do. `hint`
 is shown on a line of its own. Only the agent's own fault ever lowers a grade, and that is a
@@ -118,14 +117,19 @@ class InvalidPattern(OpsDrillError):
         self.position = position
 
 
-class PatternBudgetExceeded(OpsDrillError):
-    """A pattern used up its CPU seconds on one value."""
+class EventRefused(OpsDrillError):
+    """An adapter reported an event that cannot follow those before it: a defect of the adapter.
 
-    fault = "author"
+    Args:
+        event: the kind of event.
+        why: what was wrong with it there.
+    """
 
-    def __init__(self, seconds: float, on: str) -> None:
-        super().__init__(f"pattern exceeded its time budget of {seconds:g} s on {on}")
-        self.seconds = seconds
+    def __init__(self, event: str, why: str) -> None:
+        super().__init__(
+            f"the event {event} was refused: {why}",
+            hint="the adapter reports its events in a wrong order; that says nothing of the agent",
+        )
 
 
 class DriverUnavailable(OpsDrillError):
@@ -185,7 +189,3 @@ class StoreTooNew(StoreError):
 
 class OutputLost(OpsDrillError):
     fault = "infrastructure"
-
-
-class Interrupted(OpsDrillError):
-    fault = "operator"

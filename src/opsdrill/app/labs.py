@@ -33,7 +33,6 @@ DEFAULTS = ("sandbox", "container")
 FOLDER = "labs"
 FILE = "lab.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json")
-_LATER = ("container", "ssh", "local")
 
 Notify = Callable[[str, str], None]
 
@@ -44,7 +43,6 @@ def choose(lab: str | None, place: Place) -> LabChoice:
     Raises:
         UnknownName: neither a driver nor a file nor a lab of the data folder.
         InvalidInput: the lab file is broken.
-        UsageError: it asks for something that is not built yet.
     """
     wanted = lab if lab is not None else place.settings.lab
     if wanted is None:
@@ -52,8 +50,8 @@ def choose(lab: str | None, place: Place) -> LabChoice:
         if here.is_file():
             return _from_file(here, "lab")
         return LabChoice(name=DEFAULTS[0], driver=DEFAULTS[0], by_default=True)
-    if wanted in DRIVERS.names() or wanted in _LATER:
-        return LabChoice(name=wanted, driver=_known(wanted))
+    if wanted in DRIVERS.names():
+        return LabChoice(name=wanted, driver=wanted)
     path = place.folder / Path(wanted).expanduser()
     if path.is_file():
         return _from_file(path, path.stem)
@@ -74,11 +72,6 @@ def _kept(place: Place) -> dict[str, Path]:
 
 
 def _known(driver: str) -> str:
-    if driver not in DRIVERS.names() and driver in _LATER:
-        raise UsageError(
-            f"the driver {driver!r} is not part of this version",
-            hint=f"drivers: {', '.join(DRIVERS.names())}",
-        )
     if driver not in DRIVERS.names():
         raise UnknownName("driver", driver, DRIVERS.names())
     return driver

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from opsdrill.errors import OpsDrillError
+from opsdrill.errors import EventRefused
 from opsdrill.evidence.unfinished import INTERRUPTED, covered, outcome_of, status_of
 from opsdrill.model.event import (
     Covered,
@@ -28,16 +28,6 @@ from opsdrill.model.event import (
 )
 from opsdrill.model.job import AgentMessage, Coverage, Job, JobRecord, Seen, Stop, Task, ToolCall
 from opsdrill.model.ticket import Ticket, TicketMessage
-
-
-class EventRefused(OpsDrillError):
-    """An adapter reported an event that cannot follow those before it: a defect of the adapter."""
-
-    def __init__(self, event: JobEvent, why: str) -> None:
-        super().__init__(
-            f"the event {event.event} was refused: {why}",
-            hint="the adapter reports its events in a wrong order; that says nothing of the agent",
-        )
 
 
 @dataclass(slots=True)
@@ -85,7 +75,7 @@ class Draft:
         """
         why = self._against(event)
         if why is not None:
-            raise EventRefused(event, why)
+            raise EventRefused(event.event, why)
 
     def _against(self, event: JobEvent) -> str | None:
         if self._ended is not None:

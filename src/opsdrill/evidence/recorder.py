@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from opsdrill.evidence.cut import OutputBudget
-from opsdrill.evidence.draft import Draft, EventRefused
+from opsdrill.evidence.draft import Draft
 from opsdrill.model.event import JobEvent
 from opsdrill.model.job import JobRecord
 from opsdrill.model.ticket import Ticket
 
-__all__ = ["EventRefused", "EventSink", "Recorder", "assemble"]
+__all__ = ["EventSink", "Recorder", "assemble"]
 
 
 class EventSink(Protocol):

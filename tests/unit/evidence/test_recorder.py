@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.evidence.recorder import EventRefused, Recorder, assemble
+from opsdrill.errors import EventRefused
+from opsdrill.evidence.recorder import Recorder, assemble
 from opsdrill.model.event import (
     JOB_EVENT,
     Covered,
