@@ -7,6 +7,7 @@ it needs when it is called.
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -105,9 +106,21 @@ def arranged(arguments: Sequence[str]) -> list[str]:
     return first + rest
 
 
+def hand_down_no_ignoring() -> None:
+    """What whoever started us had us ignore, what we start does not ignore.
+
+    Under `nohup`, or behind `&` in a script, some signals are ignored, and so they would be by
+    every program from here on, a command of a drill included. A handler is not handed down so.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
+
+
 def main() -> None:
     """The program `opsdrill`."""
     prepare_streams()
+    hand_down_no_ignoring()
     sys.exit(_guarded(sys.argv[1:]))
 
 

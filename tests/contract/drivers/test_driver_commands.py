@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
-from opsdrill.hosts.driver import Driver
+from opsdrill.hosts.conformance import CHECKS, examine_one
+from opsdrill.hosts.driver import Driver, DriverContext
+from opsdrill.hosts.drivers.sandbox.driver import SandboxDriver
 from opsdrill.model.host import Command
 from opsdrill.model.scenario import HostSpec
 
@@ -34,3 +38,18 @@ async def test_kill_everything_over_ssh_is_dropped(driver: Driver) -> None:
         host = fleet.hosts["web-01"]
         answer = await host.run(Command(run="kill -9 -1; sleep 1; exit 6", timeout=20))
         assert answer.dropped, answer
+
+
+async def test_signals_ignored_where_it_was_started(tmp_path: Path) -> None:
+    """What the shell that started OpsDrill had it ignore is not ignored by a sandbox's commands."""
+    [check] = [check for check in CHECKS if check.id == "shells.no-signal-is-ignored"]
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    driver = SandboxDriver(DriverContext(tmp_path, {"size": "32M"}))
+    try:
+        outcome = await examine_one(check, driver, [HostSpec(name="web-01")])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        await driver.close()
+    assert outcome.result == "passed", outcome.seen

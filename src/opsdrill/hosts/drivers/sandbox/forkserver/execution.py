@@ -33,9 +33,14 @@ from opsdrill.hosts.drivers.sandbox.messages import (
 )
 
 _LONGEST_POLL = 3600.0
-# What the interpreter and the fork server ignore or handle; a command starts with none of it.
+# What the interpreter and the fork server ignore or handle, or whoever started them had them ignore
+# (`nohup`, `&` in a script); a command starts with none of it.
 _CHANGED_SIGNALS = (
     signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTSTP,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
     signal.SIGTERM,
     signal.SIGHUP,
     signal.SIGPIPE,
