@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 from pydantic_core import InitErrorDetails
 
 from opsdrill.model.fields import refused
-
-if TYPE_CHECKING:
-    from opsdrill.model.lab import Lab, LoginDefaults
+from opsdrill.model.machine import (
+    LabDefaults,
+    LabGroup,
+    LabImage,
+    LabMachine,
+    LabPool,
+    LoginDefaults,
+)
 
 _Place = tuple[str | int, ...]
 
 
-def lab_mistakes(lab: Lab) -> Iterator[InitErrorDetails]:
+class Parts(Protocol):
+    """What is looked at of a lab."""
+
+    @property
+    def driver(self) -> str | None: ...
+    @property
+    def defaults(self) -> LabDefaults: ...
+    @property
+    def images(self) -> Mapping[str, LabImage]: ...
+    @property
+    def hosts(self) -> Mapping[str, LabMachine]: ...
+    @property
+    def groups(self) -> Mapping[str, LabGroup]: ...
+    @property
+    def pools(self) -> Mapping[str, LabPool]: ...
+    @property
+    def secrets(self) -> Collection[str]: ...
+    @property
+    def login_keys(self) -> tuple[str, ...]: ...
+    def login(self, host: str, key: str) -> Any: ...
+
+
+def lab_mistakes(lab: Parts) -> Iterator[InitErrorDetails]:
     """Hosts, secrets and images that are named but not there, bastions that go round in a ring."""
     if lab.hosts and lab.driver is None:
         message = "is missing: with `hosts` it must be said who reaches them, such as `driver: ssh`"
@@ -28,13 +55,13 @@ def lab_mistakes(lab: Lab) -> Iterator[InitErrorDetails]:
         yield from _rings(lab)
 
 
-def _logins(lab: Lab) -> Iterator[tuple[_Place, LoginDefaults]]:
+def _logins(lab: Parts) -> Iterator[tuple[_Place, LoginDefaults]]:
     yield ("defaults",), lab.defaults
     yield from ((("groups", name), group) for name, group in lab.groups.items())
     yield from ((("hosts", name), host) for name, host in lab.hosts.items())
 
 
-def _named(lab: Lab) -> Iterator[InitErrorDetails]:
+def _named(lab: Parts) -> Iterator[InitErrorDetails]:
     for place, said in _logins(lab):
         if said.via is not None and said.via not in lab.hosts:
             yield _no_host((*place, "via"), said.via, lab.hosts)
@@ -50,7 +77,7 @@ def _named(lab: Lab) -> Iterator[InitErrorDetails]:
         yield refused(("defaults", "image"), image, message, image=repr(image), known=known)
 
 
-def _members(lab: Lab) -> Iterator[InitErrorDetails]:
+def _members(lab: Parts) -> Iterator[InitErrorDetails]:
     lists = [
         *((("groups", name, "hosts"), group.hosts) for name, group in lab.groups.items()),
         *((("pools", name, "hosts"), pool.hosts) for name, pool in lab.pools.items()),
@@ -64,7 +91,7 @@ def _members(lab: Lab) -> Iterator[InitErrorDetails]:
                 yield refused((*place, index), host, message, host=repr(host))
 
 
-def _groups_that_differ(lab: Lab) -> Iterator[InitErrorDetails]:
+def _groups_that_differ(lab: Parts) -> Iterator[InitErrorDetails]:
     """Two groups of one host that say different things, where the host itself says nothing."""
     for host, own in lab.hosts.items():
         said: dict[str, tuple[str, object]] = {}
@@ -85,7 +112,7 @@ def _groups_that_differ(lab: Lab) -> Iterator[InitErrorDetails]:
                     yield refused(place, None, message, other=repr(other), host=repr(host))
 
 
-def _rings(lab: Lab) -> Iterator[InitErrorDetails]:
+def _rings(lab: Parts) -> Iterator[InitErrorDetails]:
     told: set[str] = set()
     for host in lab.hosts:
         path: list[str] = []
