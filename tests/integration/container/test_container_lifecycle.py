@@ -113,9 +113,11 @@ async def test_cancelled_while_made(engine: Engine, make_driver: MakeDriver, aft
     """All or nothing: a cancelled provision leaves nothing behind."""
     making = asyncio.ensure_future(make_driver(engine).provision("cancelled", TWO))
     await asyncio.sleep(after)
-    making.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await making
+    if making.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await making
+    else:  # it was quicker
+        await (await making).release()
     assert ours(engine) == []
 
 
