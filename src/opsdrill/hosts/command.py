@@ -29,13 +29,13 @@ _SH = (
     ' eval "unset t l n; $t"'
 )
 # The same two for a shell that reads what to set up before the command.
-DIRECT_BASH = (
-    'IFS= read -r l<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;eval "$l";'
-    'eval -- "$BASH_EXECUTION_STRING"'
-)
-"""What a bash does that gets `direct_input`, which may end with a NUL, on file descriptor 3."""
 _DIRECT = (
-    ("bash", " --norc", DIRECT_BASH),
+    (
+        "bash",
+        " --norc",
+        'IFS= read -r l<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;eval "$l";'
+        'eval -- "$BASH_EXECUTION_STRING"',
+    ),
     (
         "sh",
         "",

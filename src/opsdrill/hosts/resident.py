@@ -8,7 +8,7 @@ anything that was started meanwhile is still alive; if so, it takes no more comm
 
 from __future__ import annotations
 
-from opsdrill.hosts.command import BOOT, DIRECT_BASH, SHELLS, Account, quote
+from opsdrill.hosts.command import BOOT, SHELLS, Account, environment, quote
 
 FREE, HELD = "free", "held"
 """What stands behind the exit status of a command: whether the shell takes another one."""
@@ -16,31 +16,40 @@ FREE, HELD = "free", "held"
 ENTRY = f"exec -c /bin/sh -c {quote(BOOT)}"
 """What stands on the command line of a login whose shell is bash."""
 
+# Read to the NUL, carry the mark, say that it is all here, evaluate.
+_BASH = (
+    'read -r l m<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;ulimit -x $m;'
+    'echo $l $0>&2;unset l m;eval -- "$BASH_EXECUTION_STRING"'
+)
 _MOST = 500
 """Processes started during a command that are looked for one by one."""
 
 
-def stay_line(account: Account) -> str:
+def stay_line(nonce: str, account: Account) -> str:
     """The first line on standard input of a shell that stays.
 
     Only for root, who sees all processes. The shell works in three steps for each command:
 
-    1. It starts bash with the launcher of `opsdrill.hosts.command.direct_input`, which reads the
-       command's text up to a NUL from the same standard input.
+    1. It starts bash, which reads the command's text up to a NUL from the same standard input and
+       then writes the nonce and its name on standard error.
     2. It reads on up to the closing nonce, so that nothing which a shell left unread is ever taken
        for something else: the command was not read then (`NO_SHELL`).
     3. It looks whether anything that was started meanwhile holds its output open. All process
        numbers that Linux gave since the command began are tried in their order; the last one
        given stands in /proc/loadavg. Whatever a process started before it ended comes after it.
 
+    Before the first command it writes the nonce on standard output: what login scripts print comes
+    before it. An empty line in place of a command gets an empty line for an answer.
+
     What cannot be known is taken for held: a /proc of other process numbers than the shell's own
     (it is tried on a process that the shell starts itself), more processes than are worth a look.
 
     Args:
+        nonce: letters and digits that no output has.
         account: who runs the commands, the login itself.
     """
     starts = "".join(
-        f"[ -x {path} ]&&exec {path} --norc -c {quote(DIRECT_BASH)} bash;"
+        f"SHELL={path};[ -x {path} ]&&exec {path} --norc -c {quote(_BASH)} bash;"
         for path in SHELLS[0].paths
     )
     command = (
@@ -67,22 +76,23 @@ def stay_line(account: Account) -> str:
         f'{_last("g")};case ${{g:-x}} in *[!0-9]*);;*)[ "$p" = $$ ]&&[ $((g-$!)) -ge 0 ]&&'
         f"[ $((g-$!)) -le {_MOST} ]&&[ /proc/$$/fd/1 -ef /proc/self/fd/1 ]&&k=1;;esac"
     )
+    words = " ".join(
+        f"{name}={quote(value)}"
+        for name, value in environment(account.name, account.home, "").items()
+    )
     return (
-        "exec 4>&2 2>/dev/null;trap : HUP INT QUIT USR1 USR2 ALRM TERM;cd /;"
-        f"{known};while IFS= read -r e;do {_last('f')};{command};{rest};{alive};"
+        "exec 4>&2 2>/dev/null;trap : HUP INT QUIT USR1 USR2 ALRM TERM;cd /;umask 022;"
+        f"export {words};"
+        f"{known};echo {nonce};while IFS= read -r e;do [ $e ]||{{ echo;continue; }};{_last('f')};"
+        f"{command};{rest};{alive};"
         f"echo $e;echo $e $r $s >&4;[ $s = {FREE} ]||exit 0;done\n"
     )
 
 
-def stay_input(nonce: str, direct: bytes) -> bytes:
-    """One command on the standard input of a shell that stays.
-
-    Args:
-        nonce: as of `direct_input`.
-        direct: what `direct_input` made.
-    """
+def stay_input(nonce: str, mark: int, text: bytes) -> bytes:
+    """One command on the standard input of a shell that stays; arguments as of `direct_input`."""
     name = nonce.encode()
-    return b"%s\n%s\0%s/\n" % (name, direct, name)
+    return b"%s\n%s %d\n%s\0%s/\n" % (name, name, mark, text or b"\n", name)
 
 
 def _last(name: str) -> str:

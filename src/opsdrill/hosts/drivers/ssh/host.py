@@ -67,14 +67,15 @@ class _Way:
     before: bytes
     residents: Residents | None = None
 
-    async def start(self, link: Link, nonce: str, direct: bytes) -> Exchange:
-        """Start a command; see `direct_input`.
+    async def start(self, link: Link, nonce: str, mark: int, text: bytes) -> Exchange:
+        """Start a command; arguments as of `direct_input`.
 
         Raises:
             NoConnection: says why.
         """
         if self.residents is not None and self.residents.worth():
-            return await self.residents.exchange(nonce, direct)
+            return await self.residents.exchange(nonce, mark, text)
+        direct = direct_input(nonce, mark, self.account, text)
         return await link.exchange(self.entry, nonce, self.before + direct)
 
 
@@ -154,8 +155,7 @@ class SshHost:
             way = await self._way(command.user)
             # A lone surrogate has no bytes of its own; everything else arrives as written.
             text = command.run.encode(errors="surrogatepass")
-            direct = direct_input(nonce, mark, way.account, text)
-            exchange = await way.start(self._link, nonce, direct)
+            exchange = await way.start(self._link, nonce, mark, text)
         except NoConnection as error:
             return _Outcome(reason=error.reason)
         except NoAccount as error:

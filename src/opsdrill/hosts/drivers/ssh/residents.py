@@ -7,15 +7,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from opsdrill.hosts.command import Account
+from opsdrill.hosts.command import Account, next_nonce
 from opsdrill.hosts.drivers.ssh.exchange import Channel, Channels, Exchange
 from opsdrill.hosts.resident import ENTRY, FREE, stay_input, stay_line
 from opsdrill.model.host import OUTPUT_LIMIT
 
 _IDLE_SECONDS = 0.25
 """Seconds after which a shell that nobody used is ended: no job finds one on its machine."""
-_FRESH_SECONDS = 0.005
-"""Seconds after which it is looked at whether an idle shell is still there."""
+_FRESH_SECONDS = 0.001
+"""Seconds after which an idle shell is asked whether it is still there: a command that is lost with
+its connection cannot be given again, as nobody knows whether it ran."""
+_ANSWER_SECONDS = 15.0
 _VAIN = 3
 """Shells in a row that took no second command, after which they are no longer tried..."""
 _REST = 30
@@ -61,7 +63,10 @@ class Resident(Channel):
         self._left = left
         self._current: ResidentExchange | None = None
         self._used = 0.0
+        self._first_words = b""
+        self._noise = b""
         self._spent = False
+        self._asked: asyncio.Future[bool] | None = None
 
     @property
     def alive(self) -> bool:
@@ -76,15 +81,35 @@ class Resident(Channel):
     def settle(self, account: Account) -> None:
         """Have the shell on the far side stay."""
         if self._channel is not None and self._open:
-            self._channel.write(stay_line(account).encode())
+            nonce = next_nonce()
+            self._first_words = f"{nonce}\n".encode()
+            self._channel.write(stay_line(nonce, account).encode())
 
-    def begin(self, nonce: str, direct: bytes, limit: int) -> ResidentExchange:
+    async def answers(self) -> bool:
+        """Whether it is still there, asked now."""
+        if self._channel is None or not self.alive:
+            return False
+        self._asked = asyncio.get_running_loop().create_future()
+        self._channel.write(b"\n")
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._asked
+        except TimeoutError:
+            self.abandon()
+            return False
+        except asyncio.CancelledError:
+            self.abandon()
+            raise
+        finally:
+            self._asked = None
+
+    def begin(self, nonce: str, mark: int, text: bytes, limit: int) -> ResidentExchange:
         """Give it a command. Arguments as of `stay_input`, the limit as of `Exchange`."""
         exchange = self._current = ResidentExchange(nonce, limit, self)
         self.commands += 1
         if self._channel is not None and self._open:
             exchange.connection_made(self._channel)
-            self._channel.write(stay_input(nonce, direct))
+            self._channel.write(stay_input(nonce, mark, text))
         else:
             exchange.connection_lost(ConnectionResetError())
         return exchange
@@ -119,11 +144,26 @@ class Resident(Channel):
         self._channels.held(self)
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
+        if self._first_words and datatype is None:
+            data = self._after_noise(data)
+            if not data:
+                return
         if self._current is not None:
             self._current.data_received(data, datatype)
+        elif data == b"\n" and self._asked is not None and not self._asked.done():
+            self._asked.set_result(True)
         else:
             # Nobody but a command's own processes can have written it; none should be left.
             self.abandon()
+
+    def _after_noise(self, data: bytes) -> bytes:
+        """What comes after the shell's first words; before them come those of login scripts."""
+        _, found, rest = (self._noise + data).partition(self._first_words)
+        if found:
+            self._first_words = self._noise = b""
+            return rest
+        self._noise = (self._noise + data)[-len(self._first_words) :]
+        return b""
 
     def exit_status_received(self, status: int) -> None:
         self._spent = True
@@ -139,6 +179,8 @@ class Resident(Channel):
         self._open = False
         if self._current is not None:
             self._current.connection_lost(exc)
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(False)
         self._channels.closed(self)
 
 
@@ -154,6 +196,8 @@ class ResidentExchange(Exchange):
 
     def __init__(self, nonce: str, limit: int, resident: Resident) -> None:
         super().__init__(nonce, limit, _Uncounted(resident))
+        # What comes on this channel is the command's, from the first byte on.
+        self.out.started = True
         self.counts = True
         self._never_begun = False
         self._resident = resident
@@ -238,7 +282,7 @@ class Residents:
         return not self._rest
 
     async def exchange(
-        self, nonce: str, direct: bytes, *, limit: int = OUTPUT_LIMIT
+        self, nonce: str, mark: int, text: bytes, *, limit: int = OUTPUT_LIMIT
     ) -> ResidentExchange:
         """Start a command. Arguments as of `stay_input`, the limit as of `Exchange`.
 
@@ -254,7 +298,7 @@ class Residents:
         except BaseException:
             self._done()
             raise
-        return resident.begin(nonce, direct, limit)
+        return resident.begin(nonce, mark, text, limit)
 
     def give_back(self) -> None:
         """Somebody else needs a channel."""
@@ -266,12 +310,10 @@ class Residents:
         return Resident(channels, self._left)
 
     async def _idle_one(self) -> Resident | None:
-        resident = self._take()
-        if resident is None or _now() - resident.idle_since < _FRESH_SECONDS:
-            return resident
-        # A connection that was lost meanwhile is heard of in this moment.
-        await asyncio.sleep(_FRESH_SECONDS)
-        return resident if resident.alive else self._take()
+        while (resident := self._take()) is not None:
+            if _now() - resident.idle_since < _FRESH_SECONDS or await resident.answers():
+                return resident
+        return None
 
     def _take(self) -> Resident | None:
         while self._idle:
