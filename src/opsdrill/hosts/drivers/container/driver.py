@@ -17,7 +17,7 @@ from opsdrill.hosts.drivers.container.findings import (
 )
 from opsdrill.hosts.drivers.container.fleet import ContainerFleet
 from opsdrill.hosts.drivers.container.images import Image, have_image, image_name
-from opsdrill.hosts.drivers.container.leftovers import remove_leftovers
+from opsdrill.hosts.drivers.container.leftovers import remember, remembered, remove_leftovers
 from opsdrill.hosts.drivers.container.making import Making
 from opsdrill.hosts.drivers.container.options import parse_options
 from opsdrill.hosts.drivers.container.owner import Owner
@@ -41,6 +41,7 @@ class ContainerDriver:
 
     def __init__(self, context: DriverContext) -> None:
         self._options = parse_options(context.options, context.folder)
+        self._state = context.state
         self._images = context.images
         self._image = context.image or self._options.image
         self._notify = context.notify
@@ -64,14 +65,19 @@ class ContainerDriver:
     async def provision(self, run: str, hosts: Sequence[HostSpec]) -> ContainerFleet:
         engine = await self._found()
         images = await self._have_images(engine, run, hosts)
+        remember(self._state, engine)
         names = Names(secrets.token_hex(5), run, str(Owner.this()))
         return await Making(engine, names, self._options, self._packages).make(hosts, images)
 
     async def reap(self) -> list[str]:
-        try:
-            return await remove_leftovers(await self._found())
-        except DriverUnavailable:
-            return []
+        """Asks every engine that ever made hosts, and the one that would now."""
+        lines: list[str] = []
+        for program in dict.fromkeys((*remembered(self._state), self._options.engine)):
+            try:
+                lines += await remove_leftovers(await find_engine(program))
+            except DriverUnavailable:
+                continue  # it is not here any more, or does not run: nobody can ask it
+        return lines
 
     async def close(self) -> None:
         """There is nothing of its own that runs."""

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 from opsdrill.hosts.drivers.container.birth import remove_arguments
 from opsdrill.hosts.drivers.container.engine import Engine
 from opsdrill.hosts.drivers.container.owner import LABEL, Owner
 
 _CONTAINER = '--format={{.Name}} {{index .Config.Labels "opsdrill.owner"}}'
 _NETWORK = '--format={{.Name}} {{index .Labels "opsdrill.owner"}}'
+
+
+_USED = "engines"
+
+
+def remember(state: Path, engine: Engine) -> None:
+    """Note that hosts are made by this engine, so that a later process asks it for leftovers.
+
+    Args:
+        state: the driver's folder.
+    """
+    folder = state / _USED
+    folder.mkdir(parents=True, exist_ok=True)
+    name = hashlib.sha256(engine.program.encode()).hexdigest()[:16]
+    (folder / name).write_text(engine.program, encoding="utf-8")
+
+
+def remembered(state: Path) -> list[str]:
+    """The clients of all engines that ever made hosts."""
+    programs = [path.read_text(encoding="utf-8") for path in sorted((state / _USED).glob("*"))]
+    return [program for program in programs if program]
 
 
 async def remove_leftovers(engine: Engine) -> list[str]:

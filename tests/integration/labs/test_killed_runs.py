@@ -1,0 +1,57 @@
+"""OpsDrill is killed at random moments on every kind of lab: the next command leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.acceptance.program import Cli
+from tests.integration.labs.conftest import Labs
+
+SCENARIO = "web-config"
+KILLS, RUNS = 6, 3
+"""Processes that are killed on each lab, and the runs of each: 54 on the three labs."""
+
+
+def remains(labs: Labs) -> list[str]:
+    """Containers and networks that are ours."""
+    label = "--filter=label=opsdrill.run"
+    found = labs.engine.ask("ps", "-aq", label).split()
+    found += labs.engine.ask("network", "ls", "-q", label).split()
+    return found
+
+
+def groups() -> set[str]:
+    """Control groups whose name is ours."""
+    return {str(path) for path in Path("/sys/fs/cgroup").glob("**/opsdrill*")}
+
+
+@pytest.mark.parametrize("lab", ["sandbox", "container", "ssh"])
+def test_nothing_is_left_after_the_next_start(cli: Cli, labs: Labs, lab: str) -> None:
+    """No container, network, lease, control group or file of a killed process stays."""
+    chance = random.Random(lab)
+    temporary = cli.folder / "tmp"
+    temporary.mkdir()
+    cli.environment["TMPDIR"] = str(temporary)
+    (cli.folder / "lab.yaml").write_text(json.dumps(labs.get(lab, SCENARIO)))
+    words = ["run", SCENARIO, "--agent", "reference", "--repeat", str(RUNS)]
+    before = groups()
+    for _ in range(KILLS):
+        process = cli.start(*words, "--parallel", str(RUNS))
+        time.sleep(chance.uniform(0.3, 3.0))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+    last = cli("run", SCENARIO, "--agent", "reference", "--format", "json")
+    assert last.returncode == 0, last.stderr
+    assert json.loads(last.stdout)["verdict"] == "passed"
+    listed = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    assert {run["state"] for run in listed} <= {"done", "interrupted"}
+    assert remains(labs) == []
+    assert json.loads(cli("hosts", "leases", "--format", "json").stdout)["leases"] == []
+    kept = [path for path in temporary.rglob("*") if not path.name.endswith(".lock")]
+    assert [path for path in kept if path.is_file() and path.stat().st_size] == []
+    assert groups() <= before
