@@ -4,14 +4,16 @@
 
 In turns, each a process of its own from start to end: OpsDrill's validate phase over its ssh
 driver, the same with all checks at once, asyncssh alone with ten channels a host, pyinfra,
-pytest-testinfra with shared connections, and Ansible with pipelining. Each Ansible strategy runs
-once, the fastest in every round. Every answer is compared with the right one. Then twenty machines
-and two hundred rules: how many connections their kernels accepted.
+pytest-testinfra with shared connections, and Ansible with pipelining and a fork for each host: its
+strategies with a task for each check, and all checks as the items of one task. All of Ansible's
+ways run once, the fastest of either kind in every round. Every answer is compared with the right
+one. Then twenty machines and two hundred rules: how many connections their kernels accepted.
 
 Prints medians in seconds and peak memory in MB of a process with all its children, ssh clients
 included (proportional: what several share counts once). Fails unless OpsDrill takes at most 1.5
-times as long as asyncssh (from the first connection on), and pyinfra 3 times, the best Ansible
-strategy 8 times as long as OpsDrill (whole processes), or when a peer is missing.
+times as long as asyncssh, pyinfra 3 times as long as OpsDrill (both from the first connection to
+the last closed, without the interpreter's start), the best Ansible strategy 8 times (whole
+processes), with one connection to each host; and when a peer is missing.
 
 Takes root, the Debian packages openssh-server, openssh-client, iproute2, util-linux, sudo,
 busybox-static, and pip's package index once: the peers are kept in ~/.cache/opsdrill-bench.
@@ -219,9 +221,9 @@ class Scale:
 
 def children(pid: int) -> set[int]:
     found: set[int] = set()
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found |= set(map(int, listed.read_text().split()))
+    with suppress(OSError):  # it may end in any moment
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found |= set(map(int, (thread / "children").read_text().split()))
     return found
 
 
@@ -286,8 +288,8 @@ def measure(folder: Path, rounds: int) -> dict[str, list[Figure]]:
             figure = ask(name, peer, folder, weigh=True)
             figures[name] = [figure]
             print(f"{name:28}{figure.whole:8.1f} s {figure.megabytes:8.0f} MB", flush=True)
-        best = min(strategies, key=lambda name: figures[name][0].whole)
-        again = [name for name in peers if name not in strategies or name == best]
+        best = {fastest(figures, loop=False), fastest(figures, loop=True)}
+        again = [name for name in peers if name not in strategies or name in best]
         timed: dict[str, list[Figure]] = {name: [] for name in again}
         for _ in range(rounds):
             for name in again:
@@ -301,6 +303,12 @@ def measure(folder: Path, rounds: int) -> dict[str, list[Figure]]:
     }
 
 
+def fastest(figures: dict[str, list[Figure]], *, loop: bool) -> str:
+    """Ansible's fastest way, with a task for each check or one task for all."""
+    ways = [f"ansible {one.name}" for one in STRATEGIES if one.loop == loop]
+    return min(ways, key=lambda name: statistics.median(one.whole for one in figures[name]))
+
+
 def report(figures: dict[str, list[Figure]]) -> bool:
     """Print all figures; whether OpsDrill keeps its ratios."""
     whole = {name: statistics.median(one.whole for one in of) for name, of in figures.items()}
@@ -311,23 +319,25 @@ def report(figures: dict[str, list[Figure]]) -> bool:
             f"{name:28}{whole[name]:9.2f}{inside[name]:9.2f}{whole[name] / whole[OURS]:8.2f}"
             f"{of[0].megabytes:8.0f}{len(of):8}"
         )
-    ansible = min(taken for name, taken in whole.items() if name.startswith("ansible"))
+    asyncssh, pyinfra = inside[OURS] / inside[ASYNCSSH], inside[PYINFRA] / inside[OURS]
+    tasks, loop = (whole[fastest(figures, loop=loop)] / whole[OURS] for loop in (False, True))
     wanted = (
         (
-            inside[OURS] / inside[ASYNCSSH] <= MOST_OF_ASYNCSSH,
-            inside[OURS] / inside[ASYNCSSH],
-            f"times asyncssh alone, wanted at most {MOST_OF_ASYNCSSH:g}",
+            asyncssh <= MOST_OF_ASYNCSSH,
+            asyncssh,
+            f"times asyncssh alone, at most {MOST_OF_ASYNCSSH:g}",
         ),
         (
-            whole[PYINFRA] / whole[OURS] >= LEAST_OF_PYINFRA,
-            whole[PYINFRA] / whole[OURS],
-            f"times faster than pyinfra, wanted at least {LEAST_OF_PYINFRA:g}",
+            pyinfra >= LEAST_OF_PYINFRA,
+            pyinfra,
+            f"times faster than pyinfra, at least {LEAST_OF_PYINFRA:g}",
         ),
         (
-            ansible / whole[OURS] >= LEAST_OF_ANSIBLE,
-            ansible / whole[OURS],
-            f"times faster than Ansible's best strategy, wanted at least {LEAST_OF_ANSIBLE:g}",
+            tasks >= LEAST_OF_ANSIBLE,
+            tasks,
+            f"times faster than Ansible's best strategy, at least {LEAST_OF_ANSIBLE:g}",
         ),
+        (True, loop, "times faster than one Ansible task that loops over all checks"),
     )
     for kept, ratio, what in wanted:
         print(f"{'' if kept else 'MISSED: '}{ratio:.2f} {what}")
@@ -336,7 +346,7 @@ def report(figures: dict[str, list[Figure]]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     if reason := sshd.why_not():
         print(reason)

@@ -37,7 +37,6 @@ STRATEGIES = (
     Strategy("raw", "free"),
     Strategy("raw", "free", loop=True),
     Strategy("command", "free"),
-    Strategy("command", "free", loop=True),
 )
 
 
