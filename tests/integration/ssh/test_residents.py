@@ -29,6 +29,7 @@ async def test_commands_in_a_row_share_a_channel(machine: Machine) -> None:
     async with host_of(machine.lab()) as host:
         parents = {await printed(host, "echo $PPID") for _ in range(10)}
         assert len(parents) == 1
+        assert STAYS in await printed(host, "tr '\\0' ' ' </proc/$PPID/cmdline")
         await asyncio.sleep(1)
         assert not machine.processes(STAYS)
 
