@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,6 +123,19 @@ class Account:
 
 
 _last_mark = 0
+
+
+SYSTEMD = "test -d /run/systemd/system"
+"""True where systemd is the running init; see sd_booted(3)."""
+
+
+def missing_programs(programs: Sequence[str]) -> str:
+    """Text that prints those of the programs that the host does not have, one a line."""
+    words = " ".join(map(quote, programs))
+    return (
+        f'for program in {words}; do command -v "$program" >/dev/null 2>&1'
+        ' || printf "%s\\n" "$program"; done'
+    )
 
 
 def next_nonce() -> str:

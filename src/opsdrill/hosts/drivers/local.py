@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.command import BOOT, SEARCH_PATH, ask_line, next_mark, next_nonce
 from opsdrill.hosts.driver import DriverContext, Finding
+from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.hosts.look import PACKAGES, Look, look_text, packages_digest, parse_look
 from opsdrill.hosts.process_link import ProcessLink
 from opsdrill.hosts.shell_host import ShellHost
@@ -22,35 +21,6 @@ _NAMES = ("confirm", "sudo")
 _PACKAGE_BYTES = 4 * 1024 * 1024
 _CONFIRM = "on a machine that can be thrown away: `options: {confirm: yes}` in lab.yaml"
 _SHELL = ("/bin/sh", "-c", BOOT)
-
-
-class LocalFleet:
-    """This machine, while a run has it. Leaving it as a context gives it back."""
-
-    def __init__(self, host: ShellHost, link: ProcessLink) -> None:
-        self._hosts = {host.facts.name: host}
-        self._link = link
-        self._ending: asyncio.Task[None] | None = None
-
-    @property
-    def hosts(self) -> Mapping[str, ShellHost]:
-        return self._hosts
-
-    async def release(self) -> None:
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._link.close())
-        await asyncio.shield(self._ending)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.release()
 
 
 class LocalDriver:
@@ -102,7 +72,7 @@ class LocalDriver:
             await link.close()
         return found
 
-    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> LocalFleet:  # noqa: ARG002
+    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> EndingFleet[ShellHost]:  # noqa: ARG002
         if not self._confirmed:
             raise DriverUnavailable(
                 "the local driver would break this very machine, and that was not confirmed",
@@ -112,7 +82,7 @@ class LocalDriver:
             raise DriverUnavailable(_many(hosts), hint=_OTHERS)
         link = self._link()
         try:
-            return LocalFleet(await self._host(hosts[0].name, link), link)
+            return EndingFleet({hosts[0].name: await self._host(hosts[0].name, link)}, link.close)
         except BaseException:
             await asyncio.shield(link.close())
             raise

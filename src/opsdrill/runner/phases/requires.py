@@ -5,18 +5,16 @@ A host that lacks a command would otherwise look like an agent that could not wo
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 
 from opsdrill.errors import HostError, RequirementMissing
+from opsdrill.hosts.command import SYSTEMD, missing_programs
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.lab import ROOT
 from opsdrill.model.scenario import Scenario
 from opsdrill.runner.phases.steps import ask, on_each, outcome, tail
 
-SYSTEMD = "test -d /run/systemd/system"
-"""True where systemd is the running init; see sd_booted(3)."""
 OTHER_USER = "nobody"
 
 
@@ -74,15 +72,6 @@ async def _lacking(
     if wanted.users and not await _has_users(host, limit, answers):
         lacking.append("users other than root")
     return lacking
-
-
-def missing_programs(programs: tuple[str, ...]) -> str:
-    """Shell text that prints those of the programs that the host does not have, one a line."""
-    words = " ".join(shlex.quote(program) for program in programs)
-    return (
-        f'for program in {words}; do command -v "$program" >/dev/null 2>&1'
-        ' || printf "%s\\n" "$program"; done'
-    )
 
 
 async def _has_users(host: Host, limit: float, answers: list[HostAnswer]) -> bool:

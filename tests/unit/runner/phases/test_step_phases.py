@@ -17,12 +17,13 @@ from opsdrill.errors import (
     RequirementMissing,
     SetupFailed,
 )
+from opsdrill.hosts.command import missing_programs
 from opsdrill.hosts.drivers.fake import FakeHost
 from opsdrill.hosts.drivers.fake_script import FakeAnswer, FakeScript, Scripted
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.scenario import ReadyCheck, Scenario
 from opsdrill.runner.phases.ready import holds, ready
-from opsdrill.runner.phases.requires import missing_programs, requires
+from opsdrill.runner.phases.requires import requires
 from opsdrill.runner.phases.restore import restore
 from opsdrill.runner.phases.setup import setup
 from opsdrill.runner.phases.steps import HOSTS_AT_ONCE, TAIL_CHARACTERS, outcome, tail

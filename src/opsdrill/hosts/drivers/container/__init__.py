@@ -4,7 +4,7 @@ driver      makes the hosts of a run, and removes what killed processes left beh
 engine      docker or podman: which one answers, and what is asked of it
 options     the lab's options
 birth       the arguments that a container is made with
-fleet       the hosts of one run and their network
+ending      the hosts and the network of one run are given back
 link        the way to one of them: `exec -i`
 host        one of them: commands, files, and what changed
 changes     the engine's list of changed files, made exact

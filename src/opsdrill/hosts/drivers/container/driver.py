@@ -15,12 +15,13 @@ from opsdrill.hosts.drivers.container.findings import (
     host_findings,
     trouble_finding,
 )
-from opsdrill.hosts.drivers.container.fleet import ContainerFleet
+from opsdrill.hosts.drivers.container.host import ContainerHost
 from opsdrill.hosts.drivers.container.images import Image, have_image, image_name
 from opsdrill.hosts.drivers.container.leftovers import remember, remembered, remove_leftovers
 from opsdrill.hosts.drivers.container.making import Making
 from opsdrill.hosts.drivers.container.options import parse_options
 from opsdrill.hosts.drivers.container.owner import Owner
+from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.model.scenario import HostSpec
 
 _TRIAL = HostSpec(name="preflight")
@@ -62,7 +63,7 @@ class ContainerDriver:
                 found += await self._try(engine, spec, spec.name if hosts else None)
         return found
 
-    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> ContainerFleet:
+    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> EndingFleet[ContainerHost]:
         engine = await self._found()
         images = await self._have_images(engine, run, hosts)
         remember(self._state, engine)

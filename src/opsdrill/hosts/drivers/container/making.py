@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from opsdrill.errors import ProvisionFailed
@@ -16,12 +17,13 @@ from opsdrill.hosts.drivers.container.birth import (
     network_arguments,
     run_arguments,
 )
+from opsdrill.hosts.drivers.container.ending import end_hosts
 from opsdrill.hosts.drivers.container.engine import Engine, Reply
-from opsdrill.hosts.drivers.container.fleet import ContainerFleet, end_hosts
 from opsdrill.hosts.drivers.container.host import ContainerHost
 from opsdrill.hosts.drivers.container.images import Image
 from opsdrill.hosts.drivers.container.link import ContainerLink
 from opsdrill.hosts.drivers.container.options import Options
+from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.hosts.look import PACKAGES, Look, look_text, packages_digest, parse_look
 from opsdrill.hosts.shell_link import NoAnswer
 from opsdrill.model.host import HostFacts
@@ -52,7 +54,9 @@ class Making:
     options: Options
     packages: dict[str, str | None] = field(default_factory=dict)
 
-    async def make(self, specs: Sequence[HostSpec], images: Mapping[str, Image]) -> ContainerFleet:
+    async def make(
+        self, specs: Sequence[HostSpec], images: Mapping[str, Image]
+    ) -> EndingFleet[ContainerHost]:
         """All of them, or nothing.
 
         Raises:
@@ -69,7 +73,8 @@ class Making:
         except BaseException:
             await asyncio.shield(self._undo(steps, links, network=network))
             raise
-        return ContainerFleet(self.engine, self.names, hosts, links, network=network)
+        end = partial(end_hosts, self.engine, self.names, links, network=network)
+        return EndingFleet(hosts, end)
 
     async def _undo(
         self,

@@ -1,7 +1,7 @@
 """The `sandbox` driver: throw-away Linux hosts on this machine, from kernel namespaces.
 
 driver     the driver: provision, preflight, reap          (this process, asyncio)
-fleet      the hosts of one run
+ending     the hosts of one run are given back
 host       one host: commands, files, what changed
 output     the two output pipes of a command
 link       talks to the fork server

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed
 from opsdrill.hosts.driver import DriverContext, Finding
+from opsdrill.hosts.drivers.sandbox.ending import end_hosts
 from opsdrill.hosts.drivers.sandbox.facts import host_facts
 from opsdrill.hosts.drivers.sandbox.findings import findings, network_finding
-from opsdrill.hosts.drivers.sandbox.fleet import SandboxFleet, end_hosts
 from opsdrill.hosts.drivers.sandbox.host import SandboxHost
 from opsdrill.hosts.drivers.sandbox.ledger import Ledger, TooBig
 from opsdrill.hosts.drivers.sandbox.leftovers import remove_leftovers
 from opsdrill.hosts.drivers.sandbox.link import Link
 from opsdrill.hosts.drivers.sandbox.messages import Connect, Done, Failed, MakeHost
 from opsdrill.hosts.drivers.sandbox.options import parse_options
+from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.model.host import Command
 from opsdrill.model.scenario import HostSpec
 
@@ -73,13 +74,17 @@ class SandboxDriver:
             return [*found, network_finding(str(error), blocks=needed)]
         return [*found, network_finding("")]
 
-    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> SandboxFleet:
+    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> EndingFleet[SandboxHost]:
         link = await self._linked()
         # A run may be made again before its last hosts are gone; `name` is this time's alone.
         name = f"{run}#{next(self._numbers)}"
         await self._take_memory(run, name, hosts)
         made = await self._make_all(link, name, hosts)
-        return SandboxFleet(name, link, made, partial(self._ledger.give_back, name))
+        return EndingFleet(made, partial(self._give_back, link, name, made))
+
+    async def _give_back(self, link: Link, name: str, hosts: Mapping[str, SandboxHost]) -> None:
+        await end_hosts(link, name, [host.id for host in hosts.values()])
+        self._ledger.give_back(name)
 
     async def _try(self, link: Link, specs: Sequence[HostSpec]) -> None:
         """Make hosts, have one run a command, give them back.
@@ -89,7 +94,8 @@ class SandboxDriver:
         """
         name = f"preflight#{next(self._numbers)}"
         made = await self._make_all(link, name, specs)
-        async with SandboxFleet(name, link, made, lambda: None) as fleet:
+        ids = [host.id for host in made.values()]
+        async with EndingFleet(made, partial(end_hosts, link, name, ids)) as fleet:
             answer = await fleet.hosts[specs[0].name].run(Command(run="true", timeout=20.0))
         if answer.exit_code != 0:
             raise ProvisionFailed(specs[0].name, answer.reason or "a command did not work")

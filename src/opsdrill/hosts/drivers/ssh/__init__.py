@@ -1,7 +1,7 @@
 """The `ssh` driver: machines that exist, reached over SSH.
 
 driver      the machines a run may have
-fleet       the hosts of one run
+ending      the connections of one run are closed
 host        one of them: commands and files
 link        its connection, made when needed, with bounded channels
 exchange    one channel: a command, or a line of `hosts.command`, at work

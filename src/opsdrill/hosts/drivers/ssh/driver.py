@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.driver import DriverContext, Finding
 from opsdrill.hosts.drivers.ssh.arrival import arrive, packages
+from opsdrill.hosts.drivers.ssh.ending import close
 from opsdrill.hosts.drivers.ssh.findings import lab_finding, look_findings, silence_finding
-from opsdrill.hosts.drivers.ssh.fleet import SshFleet, close
 from opsdrill.hosts.drivers.ssh.host import SshHost
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection
+from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.model.host import HostFacts
 from opsdrill.model.scenario import HostSpec
 
@@ -49,7 +51,7 @@ class SshDriver:
         found = await asyncio.gather(*(self._visit(spec.name) for spec in hosts))
         return [finding for of_one in found for finding in of_one]
 
-    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> SshFleet:  # noqa: ARG002
+    async def provision(self, run: str, hosts: Sequence[HostSpec]) -> EndingFleet[SshHost]:  # noqa: ARG002
         links: dict[str, Link] = {}
         try:
             for spec in hosts:
@@ -63,7 +65,7 @@ class SshDriver:
         except BaseException:
             await asyncio.shield(close(links))
             raise
-        return SshFleet({host.facts.name: host for host in met}, links)
+        return EndingFleet({host.facts.name: host for host in met}, partial(close, links))
 
     async def reap(self) -> list[str]:
         return []
