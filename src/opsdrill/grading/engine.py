@@ -33,6 +33,58 @@ class Validator(Protocol):
 VALIDATORS: Registry[Validator] = Registry("validator", "opsdrill.validators")
 
 
+class Grader:
+    """A scenario's rules, prepared once and used for any number of jobs.
+
+    Args:
+        scenario: its rules and hosts, and the time limit of its job.
+        searcher: the regex engine.
+        scenario_version: the digest to keep with each grade.
+    """
+
+    def __init__(
+        self, scenario: Scenario, searcher: Searcher, *, scenario_version: str | None = None
+    ) -> None:
+        self._scenario = scenario
+        self._searcher = searcher
+        self._version = scenario_version
+        self._validators = [VALIDATORS.get(rule.validator) for rule in scenario.validation]
+        self._searches = any(isinstance(rule, PatternMatch) for rule in scenario.validation)
+
+    def grade(self, record: JobRecord, answers: Sequence[HostAnswer]) -> Grade:
+        """Grade a job. Every rule is graded, also after a failed completion check.
+
+        Args:
+            record: the job record, sealed.
+            answers: what the hosts answered to `host_state` rules, in the order asked.
+        """
+        scenario = self._scenario
+        evidence = Evidence(scenario, record, tuple(answers), self._searcher)
+        completion = check_completion(scenario, record)
+        rules = tuple(
+            validator(rule, index, evidence)
+            for index, (rule, validator) in enumerate(
+                zip(scenario.validation, self._validators, strict=True)
+            )
+        )
+        verdict = score.verdict(completion, rules)
+        return Grade(
+            scenario_version=self._version,
+            verdict=verdict,
+            reason=_reason(verdict, completion, rules),
+            fault=_fault(verdict, rules, record),
+            compliance=score.compliance(verdict, rules),
+            remediation=score.remediation(verdict, rules),
+            completion=completion,
+            rules=rules,
+            after_agent=verdict == "error"
+            and evidence.acted
+            and not _never_asked(completion, rules),
+            pattern_seconds=self._searcher.seconds if self._searches else None,
+            warnings=warnings_of(scenario, record),
+        )
+
+
 def grade(
     scenario: Scenario,
     record: JobRecord,
@@ -41,36 +93,8 @@ def grade(
     *,
     scenario_version: str | None = None,
 ) -> Grade:
-    """Grade a job. Every rule is graded, also after a failed completion check.
-
-    Args:
-        scenario: its rules and hosts, and the time limit of its job.
-        record: the job record, sealed.
-        answers: what the hosts answered to `host_state` rules, in the order asked.
-        searcher: the regex engine.
-        scenario_version: the digest to keep with the grade.
-    """
-    evidence = Evidence(scenario, record, tuple(answers), searcher)
-    completion = check_completion(scenario, record)
-    rules = tuple(
-        VALIDATORS.get(rule.validator)(rule, index, evidence)
-        for index, rule in enumerate(scenario.validation)
-    )
-    verdict = score.verdict(completion, rules)
-    searched = any(isinstance(rule, PatternMatch) for rule in scenario.validation)
-    return Grade(
-        scenario_version=scenario_version,
-        verdict=verdict,
-        reason=_reason(verdict, completion, rules),
-        fault=_fault(verdict, rules, record),
-        compliance=score.compliance(verdict, rules),
-        remediation=score.remediation(verdict, rules),
-        completion=completion,
-        rules=rules,
-        after_agent=verdict == "error" and evidence.acted and not _never_asked(completion, rules),
-        pattern_seconds=searcher.seconds if searched else None,
-        warnings=warnings_of(scenario, record),
-    )
+    """Grade one job; whoever grades many by the same rules keeps a `Grader`."""
+    return Grader(scenario, searcher, scenario_version=scenario_version).grade(record, answers)
 
 
 def _decisive(verdict: Verdict, rules: Sequence[RuleResult]) -> list[RuleResult]:
