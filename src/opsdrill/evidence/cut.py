@@ -30,7 +30,12 @@ class OutputBudget:
         """The event as it is kept; only the output of a call that returned may be cut."""
         if not isinstance(event, ToolReturned) or event.output is None:
             return event
-        if len(event.output) > max(self._left, REST_KEPT):
-            event = event.model_copy(update={"output": cut(event.output, REST_KEPT)})
-        self._left -= len(event.output or "")
-        return event
+        kept = self.fit(event.output)
+        return event if kept is event.output else event.model_copy(update={"output": kept})
+
+    def fit(self, output: str) -> str:
+        """The output as it is kept."""
+        if len(output) > max(self._left, REST_KEPT):
+            output = cut(output, REST_KEPT)
+        self._left -= len(output)
+        return output

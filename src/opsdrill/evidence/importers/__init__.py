@@ -1,0 +1,1 @@
+"""Other tools' transcripts, read as job records: one format a file, found by its content."""

@@ -1,0 +1,66 @@
+"""What is kept of a transcript, what is missing of it, and what is to be said about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from opsdrill.evidence.cut import OutputBudget
+
+KEPT = 256 * 1024 * 1024
+"""Characters of commands, arguments and messages that are kept of one job."""
+
+
+class Ledger:
+    """The bounds, gaps and warnings of one transcript.
+
+    Args:
+        everything: the targets that are partial when something unknown is missing.
+
+    Attributes:
+        lost: why a target is partial, by the target's name.
+    """
+
+    def __init__(self, everything: frozenset[str]) -> None:
+        self.lost: dict[str, str] = {}
+        self._everything = everything
+        self._output = OutputBudget()
+        self._left = KEPT
+        self._warnings: Counter[str] = Counter()
+
+    def lose(self, why: str, *targets: str) -> None:
+        """Something of these targets is missing; none named: of all."""
+        for target in targets or self._everything:
+            self.lost.setdefault(target, why)
+        self.warn(why)
+
+    def warn(self, text: str) -> None:
+        """Tell the one who imports; the same words are told once, with their number."""
+        self._warnings[text] += 1
+
+    def warnings(self) -> Iterator[str]:
+        """All that is to be told."""
+        for text, count in self._warnings.items():
+            yield text if count == 1 else f"{text} ({count} times)"
+
+    def room(self, value: object) -> bool:
+        """Whether there is room for another text or for arguments; takes it."""
+        self._left -= _size(value)
+        if self._left < 0:
+            self.lose(f"there is more than {KEPT // 1024**2} MiB of commands and messages")
+            return False
+        return True
+
+    def fit(self, output: str) -> str:
+        """The output of a call as it is kept; what is cut of it changes no coverage."""
+        return self._output.fit(output)
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(str(key)) + _size(item) for key, item in value.items())
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return 8
