@@ -1,0 +1,159 @@
+"""Real transcripts of other tools, where their folder is: `../shared/cases/traj` beside the
+checkout, or the one that OPSDRILL_TRANSCRIPTS names. They are no part of the project.
+
+EXPECTED.json there holds what an independent reader found in most of them; `COUNTED` holds the
+rest, counted once by hand with jq.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing, importer_for
+from opsdrill.evidence.importers.source import Source
+from opsdrill.model.job import ToolCall
+
+FOLDER = Path(
+    os.environ.get("OPSDRILL_TRANSCRIPTS")
+    or Path(__file__).parents[2].parent / "shared" / "cases" / "traj"
+)
+if not (FOLDER / "EXPECTED.json").is_file():
+    pytest.skip(f"no real transcripts in {FOLDER}", allow_module_level=True)
+
+CUT = 400
+"""Commands in EXPECTED.json are cut after so many characters."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one file without an entry in EXPECTED.json holds, and how that was counted."""
+
+    how: str
+    commands: int
+    tools: dict[str, int]
+    files: list[str] = field(default_factory=list)
+    jobs: int = 1
+
+
+FORMATS: dict[str, str] = {
+    "claude-code/claude-code-log-edge_cases.jsonl": "claude-code",
+    "claude-code/sregym-74bfdd52.jsonl": "claude-code",
+    "claude-code/sregym-claude-code.stream-json.txt": "claude-code",
+    "codex/sregym-rollout.jsonl": "codex",
+    "other/sregym-copilot-cli.jsonl": "copilot-cli",
+    "other/sregym-gemini-session.jsonl": "gemini-cli",
+    "other/sregym-opencode-session.json": "opencode",
+}
+"""The importer that must know each file."""
+
+ENDS: dict[str, tuple[str, ...]] = {}
+"""How the jobs of each file end."""
+
+COUNTED: dict[str, Counted] = {}
+
+OTHERWISE: dict[str, str] = {}
+"""Where a record differs from EXPECTED.json on purpose, and why; such a file is in COUNTED."""
+
+EXPECTED: dict[str, dict[str, JsonValue]] = {
+    name: entry
+    for name, entry in json.loads((FOLDER / "EXPECTED.json").read_bytes()).items()
+    if name in FORMATS and name not in OTHERWISE
+}
+
+
+def _read(name: str) -> list[Imported]:
+    source = Source.of(FOLDER / name)
+    importer = IMPORTERS.get(FORMATS[name])()
+    return list(importer.read(source, Placing(host="web-01")))
+
+
+def _calls(name: str) -> list[ToolCall]:
+    return [
+        call
+        for imported in _read(name)
+        for task in imported.record.tasks
+        for call in task.tool_calls
+    ]
+
+
+def _commands(name: str) -> list[str]:
+    return [call.command for call in _calls(name) if call.kind == "shell"]
+
+
+def _tools(name: str) -> dict[str | None, int]:
+    return dict(Counter(call.tool for call in _calls(name)))
+
+
+def _files(name: str) -> list[str]:
+    return [call.path for call in _calls(name) if call.path]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_commands_are_the_golden_ones(name: str) -> None:
+    """Every shell command of the golden answer, in its order, and no other."""
+    expected = EXPECTED[name]["commands"]
+    assert isinstance(expected, list)
+    found = _commands(name)
+    assert len(found) == EXPECTED[name]["n_commands"]
+    assert [command[:CUT] for command in found] == expected
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, entry in EXPECTED.items() if {"tools", "tool_call_rows"} & set(entry)]
+)
+def test_the_tools_are_the_golden_ones(name: str) -> None:
+    """Each tool as often as in the golden answer: nothing counts twice, nothing is left out."""
+    entry = EXPECTED[name]
+    assert _tools(name) == entry.get("tools", entry.get("tool_call_rows"))
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "files_written" in EXPECTED[name]])
+def test_the_written_files_are_the_golden_ones(name: str) -> None:
+    """The paths that file tools were called for, in their order."""
+    assert _files(name) == EXPECTED[name]["files_written"]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_was_counted_by_hand(name: str) -> None:
+    """A file without a golden answer holds what was counted in it by other means."""
+    counted = COUNTED[name]
+    assert len(_read(name)) == counted.jobs
+    assert len(_commands(name)) == counted.commands
+    assert _tools(name) == counted.tools
+    assert _files(name) == counted.files
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_the_jobs_end(name: str) -> None:
+    """The transcript's own end decides the job's status."""
+    found = [imported.record.job for imported in _read(name)]
+    assert tuple(job.status if job else "none" for job in found) == ENDS[name]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_importer_knows_the_file(name: str) -> None:
+    """Real files are told apart by content: one importer knows each, and no other does."""
+    source = Source.of(FOLDER / name)
+    known = [each for each in IMPORTERS.names() if IMPORTERS.get(each)().knows(source.glimpse)]
+    assert known == [FORMATS[name]]
+    assert importer_for(source)[0] == FORMATS[name]
+
+
+def test_every_file_is_tried() -> None:
+    """No handed transcript is left out of the tables above."""
+    here = {
+        str(path.relative_to(FOLDER))
+        for path in FOLDER.glob("*/*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+    assert here == set(FORMATS)
+    assert set(ENDS) == set(FORMATS)
+    golden = set(json.loads((FOLDER / "EXPECTED.json").read_bytes())) - set(OTHERWISE)
+    assert golden | set(COUNTED) == set(FORMATS)
