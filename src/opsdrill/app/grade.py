@@ -1,52 +1,60 @@
-"""Grade a recorded job by a scenario's rules, without running anything."""
+"""Grade recorded jobs by a scenario's rules, without running anything."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from opsdrill.app import scenarios
+from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
-from opsdrill.errors import InvalidInput
-from opsdrill.grading.engine import grade
+from opsdrill.evidence.importers.importer import Imported
+from opsdrill.grading.engine import Grader
 from opsdrill.model.host import HostAnswer
-from opsdrill.model.job import JobRecord
-from opsdrill.model.result import Result
+from opsdrill.model.result import Grade, Result
 from opsdrill.patterns import BoundedSearcher
-from opsdrill.scenarios.load import load_answers, load_record
+from opsdrill.scenarios.load import LoadedScenario, load_answers
 
 
-def grade_record(place: Place, scenario: str, record: Path, answers: Path | None) -> Result:
-    """The result that the rules give for a recorded job.
+def grade_record(
+    place: Place,
+    scenario: str,
+    record: Path,
+    answers: Path | None,
+    *,
+    host: str | None = None,
+    split_ssh: bool = False,
+) -> list[Result]:
+    """The results that the rules give for the recorded jobs of a file, in its order.
 
     Args:
         scenario: a scenario's file, folder or key.
-        record: a job record, `opsdrill.job/1`.
+        record: a job record, `opsdrill.job/1`, or another tool's transcript.
         answers: what the hosts answered; without it every rule that asks a host is `error`.
+        host: the host of whatever names none.
+        split_ssh: take `ssh HOST COMMAND` for a command of that host.
 
     Raises:
-        UsageError: a file that is not there, or a selection that is not one scenario.
+        UsageError: a file that is not there, a selection that is not one scenario, or nobody says
+            on which host the agent worked.
         InvalidInput: a file that breaks its format, with the path of every wrong value.
     """
     loaded = scenarios.one(place, scenario)
-    evidence = _record(record)
+    placing = placing_for(loaded.scenario, host, split_ssh=split_ssh)
     given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
     with BoundedSearcher() as searcher:
-        graded = grade(loaded.scenario, evidence, given, searcher, scenario_version=loaded.version)
+        grader = Grader(loaded.scenario, searcher, scenario_version=loaded.version)
+        return [
+            _result(loaded, imported, grader.grade(imported.record, given))
+            for imported in recorded_jobs(record, placing)
+        ]
+
+
+def _result(loaded: LoadedScenario, imported: Imported, graded: Grade) -> Result:
     return Result(
         run=None,
         scenario=loaded.scenario.key,
-        agent=None,
+        agent=imported.agent,
         scenario_version=loaded.version,
         state="done",
+        warnings=(*imported.warnings, *strange_hosts(imported.record, loaded.scenario)),
     ).under(graded)
-
-
-def _record(path: Path) -> JobRecord:
-    try:
-        return load_record(path)
-    except InvalidInput as error:
-        if any(problem.path in ("", "format") for problem in error.problems):
-            error.hint = (
-                "it must be a job record, opsdrill.job/1; other transcripts are not read yet"
-            )
-        raise

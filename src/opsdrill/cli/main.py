@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from opsdrill import __version__
-from opsdrill.cli import doctor, grade, hosts, init, lint, regrade, run, runs, scenarios
+from opsdrill.cli import doctor, grade, hosts, importing, init, lint, regrade, run, runs, scenarios
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
 from opsdrill.cli.output import Output, prepare_streams, silence
@@ -76,6 +76,7 @@ def _log_everything() -> None:
 
 app.command("run", cls=Command)(run.run)
 app.command("grade", cls=Command)(grade.grade)
+app.command("import", cls=Command)(importing.import_)
 app.command("regrade", cls=Command)(regrade.regrade)
 app.command("lint", cls=Command)(lint.lint)
 app.add_typer(runs.app, name="runs")
@@ -111,7 +112,9 @@ def hand_down_no_ignoring() -> None:
 
     Under `nohup`, or behind `&` in a script, some signals are ignored, and so they would be by
     every program from here on, a command of a drill included. A handler is not handed down so.
+    Where the ends of children are ignored, the kernel keeps no status of them.
     """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: None)

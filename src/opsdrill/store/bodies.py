@@ -60,10 +60,13 @@ class Bodies:
         Raises:
             StoreError: it cannot be read back.
         """
+        return load(adapter, self.content(body, what), what)
+
+    def content(self, body: Body, what: str) -> bytes:
+        """The JSON of a body. Raises as `read`."""
         if body.form != "file":
-            return load(adapter, unpack(body, what), what)
+            return unpack(body, what)
         try:
-            content = self._files.read(body.data.hex())
+            return self._files.read(body.data.hex())
         except KeyError:
             raise StoreError(f"the store is damaged: the file of {what} is missing") from None
-        return load(adapter, content, what)

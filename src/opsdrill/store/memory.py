@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import RLock
@@ -15,10 +15,11 @@ from opsdrill.model.result import PHASES, Grade, Phase, Result, RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.store import course
 from opsdrill.store.cursor import check_limit, decode, encode, microseconds
+from opsdrill.store.documents import ANSWERS, GRADE, RECORD, SPEC, dump
 from opsdrill.store.files import digest_of
 from opsdrill.store.lease_course import Gone
 from opsdrill.store.memory_leases import LeaseRows, MemoryLeases
-from opsdrill.store.store import Owner, Page, RunFilter, RunRow, StoredGrade, StoredRun
+from opsdrill.store.store import Owner, Page, RunFilter, RunRow, Sealed, StoredGrade, StoredRun
 
 FOUND_LIMIT = 20
 
@@ -73,6 +74,19 @@ class _Run:
             return result
         first = self.grades[0].grade if self.grades[0].cause == "run" else None
         return course.regraded(result, first, self.grades[-1].grade)
+
+    def sealed(self) -> Sealed:
+        kept, grade = self.latest, self.grades[-1].grade if self.grades else None
+        answers = None if kept.answers is None else tuple(kept.answers)
+        return Sealed(
+            run=self.spec.id,
+            state=self.state,
+            scenario=self.spec.scenario.key,
+            spec=dump(SPEC, self.spec),
+            record=None if kept.record is None else dump(RECORD, kept.record),
+            answers=None if answers is None else dump(ANSWERS, answers),
+            latest=None if grade is None else dump(GRADE, grade),
+        )
 
     def row(self) -> RunRow:
         spec, result = self.spec, self.result()
@@ -278,6 +292,16 @@ class MemoryStore:
     def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
         with self._lock:
             return self._put_grade(self._runs[run], grade, cause, by)
+
+    def add_grades(self, grades: Mapping[str, Grade], *, cause: str, by: str | None = None) -> None:
+        with self._lock:
+            found = {run: self._runs[run] for run in grades}
+            for run, grade in grades.items():
+                self._put_grade(found[run], grade, cause, by)
+
+    def sealed(self, runs: Sequence[str]) -> list[Sealed]:
+        with self._lock:
+            return [self._runs[run].sealed() for run in runs]
 
     def grades(self, run: str) -> list[StoredGrade]:
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Row,
     and_,
     delete,
@@ -284,6 +285,43 @@ def grades(connection: Connection, run: int) -> Sequence[Row[*tuple[Any, ...]]]:
     return connection.execute(
         select(GRADES).where(GRADES.c.run == run).order_by(GRADES.c.number)
     ).all()
+
+
+def sealed(connection: Connection, ids: Sequence[str]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """What runs are graded again by: spec, job record, answers and latest grade, as bodies."""
+    parts = {
+        "spec": (DOCUMENTS.alias("spec"), 0),
+        "record": (DOCUMENTS.alias("record"), RUNS.c.attempt),
+        "answers": (DOCUMENTS.alias("answers"), RUNS.c.attempt),
+    }
+    last = (
+        select(func.max(GRADES.c.number))
+        .where(GRADES.c.run == RUNS.c.number)
+        .correlate(RUNS)
+        .scalar_subquery()
+    )
+    source: FromClause = RUNS.outerjoin(
+        GRADES, and_(GRADES.c.run == RUNS.c.number, GRADES.c.number == last)
+    )
+    columns: list[ColumnElement[Any]] = [
+        RUNS.c.id,
+        RUNS.c.state,
+        RUNS.c.scenario,
+        GRADES.c.form.label("grade_form"),
+        GRADES.c.body.label("grade_body"),
+    ]
+    for kind, (table, attempt) in parts.items():
+        source = source.outerjoin(
+            table,
+            and_(
+                table.c.run == RUNS.c.number,
+                table.c.attempt == attempt,
+                table.c.kind == kind,
+                table.c.name == "",
+            ),
+        )
+        columns += [table.c.form.label(f"{kind}_form"), table.c.body.label(f"{kind}_body")]
+    return connection.execute(select(*columns).select_from(source).where(RUNS.c.id.in_(ids))).all()
 
 
 # files

@@ -17,19 +17,19 @@ from opsdrill.store import course, documents, queries, rows
 from opsdrill.store.bodies import Bodies
 from opsdrill.store.cursor import check_limit, decode, encode, microseconds, moment
 from opsdrill.store.database import Database
-from opsdrill.store.evidence import SqlEvidence
 from opsdrill.store.files import Files
+from opsdrill.store.grades import SqlGrades
 from opsdrill.store.lease_course import Gone
 from opsdrill.store.leases import SqlLeases
 from opsdrill.store.schema import prepare
-from opsdrill.store.store import Owner, Page, RunFilter, StoredGrade, StoredRun
+from opsdrill.store.store import Owner, Page, RunFilter, StoredRun
 
 FOUND_LIMIT = 20
 PUT_AHEAD = timedelta(days=1)
 """How long a file may wait for the run that it was put for."""
 
 
-class SqlStore(SqlEvidence):
+class SqlStore(SqlGrades):
     """A `Store` in a database; several threads and processes may use one at once.
 
     Args:
@@ -46,8 +46,7 @@ class SqlStore(SqlEvidence):
         self, url: str, files: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._files = Files(files)
-        self._clock = clock
-        super().__init__(Database(url), Bodies(self._files))
+        super().__init__(Database(url), Bodies(self._files), clock)
         try:
             prepare(self._database)
         except BaseException:
@@ -100,7 +99,8 @@ class SqlStore(SqlEvidence):
             if row.state not in course.OVER:
                 self._end(connection, row, result, self._now())
                 if grade is not None:
-                    self._put_grade(connection, row.number, grade, "run", None)
+                    body = self._bodies.prepare(documents.GRADE, grade)
+                    self._put_grade(connection, row.number, body, "run", None)
 
     def interrupt(self, run: str, reason: str) -> None:
         with self._database.write() as connection:
@@ -164,21 +164,6 @@ class SqlStore(SqlEvidence):
                 if digest not in known:
                     self._files.remove(digest)
 
-    # grades
-
-    def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
-        with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
-            if row.state == "done":
-                queries.set_run(connection, row.number, rows.judged(grade))
-            return self._put_grade(connection, row.number, grade, cause, by)
-
-    def grades(self, run: str) -> list[StoredGrade]:
-        with self._database.read() as connection:
-            number, _ = queries.run_number(connection, run)
-            found = queries.grades(connection, number)
-        return [self._grade(row) for row in found]
-
     # files
 
     def put_file(self, content: bytes) -> str:
@@ -197,9 +182,6 @@ class SqlStore(SqlEvidence):
         return SqlLeases(self._database, owner, gone, self._clock, seconds)
 
     # parts
-
-    def _now(self) -> int:
-        return microseconds(self._clock())
 
     def _spec(self, connection: Connection, row: Row[*tuple[Any, ...]]) -> RunSpec:
         body = queries.document(connection, row.number, 0, "spec")
@@ -227,22 +209,3 @@ class SqlStore(SqlEvidence):
         queries.put_document(connection, row.number, row.attempt, "result", body.body)
         values = {"state": result.state, "ended_at": ended_at, **rows.judged(result)}
         queries.set_run(connection, row.number, values)
-
-    def _put_grade(
-        self, connection: Connection, run: int, grade: Grade, cause: str, by: str | None
-    ) -> int:
-        body = self._bodies.prepare(documents.GRADE, grade)
-        self._bodies.admit(connection, run, [body])
-        return queries.put_grade(
-            connection, run, body.body, cause=cause, by=by, created_at=self._now()
-        )
-
-    def _grade(self, row: Row[*tuple[Any, ...]]) -> StoredGrade:
-        what = f"grade {row.number} of run {row.run}"
-        return StoredGrade(
-            number=row.number,
-            grade=self._bodies.read(documents.GRADE, queries.body_of(row), what),
-            cause=row.cause,
-            created_at=moment(row.created_at),
-            by=row.by,
-        )

@@ -7,7 +7,7 @@ overwritten. Calls are synchronous and short; several threads and processes may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -42,6 +42,21 @@ class StoredGrade:
     cause: str
     created_at: datetime
     by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What a run is graded again by, each part as JSON that is not read yet; None: not kept."""
+
+    run: str
+    state: RunState
+    scenario: str
+    """The scenario's key."""
+    spec: bytes
+    record: bytes | None
+    answers: bytes | None
+    latest: bytes | None
+    """The latest grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +229,13 @@ class Store(Protocol):
         A run that is done then reads, and is listed, under this grade.
         """
 
+    def add_grades(self, grades: Mapping[str, Grade], *, cause: str, by: str | None = None) -> None:
+        """As `add_grade` for many runs at once, by their ids: all of them or none."""
+
     def grades(self, run: str) -> list[StoredGrade]: ...
+
+    def sealed(self, runs: Sequence[str]) -> list[Sealed]:
+        """What these runs are graded again by, in the order asked; at most 500 at once."""
 
     # files, by content
     def put_file(self, content: bytes) -> str:

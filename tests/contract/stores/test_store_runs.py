@@ -230,6 +230,33 @@ def test_grades_are_added_and_never_overwritten(store: Store) -> None:
     assert all(grade.created_at.tzinfo is not None for grade in found)
 
 
+def test_many_grades_are_added_at_once_or_none(store: Store) -> None:
+    for run in ("r1", "r2"):
+        finished(store, run, "passed")
+    store.add_grades({"r1": a_grade("failed"), "r2": a_grade("error")}, cause="regrade", by="mona")
+    assert [store.grades(run)[1].grade.verdict for run in ("r1", "r2")] == ["failed", "error"]
+    assert {store.grades(run)[1].by for run in ("r1", "r2")} == {"mona"}
+    assert [row.verdict for row in store.page(RunFilter()).rows] == ["error", "failed"]
+    with pytest.raises(KeyError):
+        store.add_grades({"r1": a_grade("passed"), "r3": a_grade()}, cause="regrade")
+    assert len(store.grades("r1")) == 2
+
+
+def test_what_runs_are_graded_again_by_is_sealed_as_it_was_kept(store: Store) -> None:
+    finished(store, "r1", "passed")
+    store.add_grade("r1", a_grade("failed"), cause="regrade")
+    store.plan(spec("r2"))
+    last, first = store.sealed(["r2", "r1"])
+    assert RunSpec.model_validate_json(first.spec) == store.get("r1").spec
+    assert first.latest is not None
+    assert Grade.model_validate_json(first.latest) == store.grades("r1")[1].grade
+    assert (first.run, first.state, first.scenario) == ("r1", "done", "disk-full")
+    assert (last.run, last.state) == ("r2", "planned")
+    assert (last.record, last.answers, last.latest) == (None, None, None)
+    with pytest.raises(KeyError):
+        store.sealed(["r1", "r3"])
+
+
 def test_a_run_reads_and_is_listed_under_its_latest_grade(store: Store) -> None:
     finished(store, "r1", "passed")
     later = a_grade("failed", reason="edited").model_copy(

@@ -1,0 +1,191 @@
+"""Keep what other tools recorded as runs of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from opsdrill.app import documents, scenarios
+from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
+from opsdrill.app.wiring import Place
+from opsdrill.errors import InvalidInput, UsageError
+from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.grading.engine import Grader
+from opsdrill.model.fields import DNS_LABEL, HOSTS_LIMIT
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.result import Result
+from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
+from opsdrill.model.scenario import Host, Scenario
+from opsdrill.patterns import BoundedSearcher, Searcher
+from opsdrill.runner.owner import this_process
+from opsdrill.runner.tools import new_run_id
+from opsdrill.scenarios.load import LoadedScenario, load_answers
+from opsdrill.store.store import Store
+
+WITHOUT = "imported"
+"""The key of the scenario without rules under which a job is kept when nobody names another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be imported, and what is said of it.
+
+    Args:
+        files: transcripts and job records.
+        scenario: what they are graded by; None: they are kept without rules.
+        host: the host of whatever names none.
+        split_ssh: take `ssh HOST COMMAND` for a command of that host.
+        answers: what the hosts answered, for the rules that ask hosts.
+    """
+
+    files: Sequence[Path]
+    scenario: str | None = None
+    host: str | None = None
+    split_ssh: bool = False
+    answers: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A file that could not be read, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One job that is a run now."""
+
+    file: str
+    job: str
+    format: str
+    result: Result
+    commands: int
+
+
+def read(place: Place, order: Order) -> Iterator[tuple[str, Imported]]:
+    """The jobs of all files, each with its file's name; nothing is kept.
+
+    Raises:
+        UsageError: a file is not there, or nobody says on which host the agent worked.
+        InvalidInput: a file cannot be read.
+    """
+    loaded = _scenario(place, order)
+    for path in order.files:
+        for imported in recorded_jobs(path, _placing(loaded, order)):
+            yield str(path), imported
+
+
+def keep(place: Place, order: Order) -> Iterator[Kept | Refused]:
+    """Import every file, one run for each job; a file that cannot be read hides none of the others.
+
+    Raises:
+        UsageError: there is no such scenario, or it has no such host.
+        InvalidInput: the scenario or the host answers are broken.
+    """
+    loaded = _scenario(place, order)
+    placing = _placing(loaded, order)
+    answers = load_answers(order.answers).answers if order.answers else ()
+    batch = new_run_id()
+    with place.store() as store, BoundedSearcher() as searcher:
+        keeper = _Keeper(store, searcher, loaded, answers)
+        for path in order.files:
+            try:
+                for imported in recorded_jobs(path, placing):
+                    yield keeper.keep(imported, path, batch)
+            except (UsageError, InvalidInput) as error:
+                hint = f" ({error.hint})" if error.hint else ""
+                yield Refused(str(path), f"{error.message}{hint}")
+
+
+def _scenario(place: Place, order: Order) -> LoadedScenario | None:
+    return scenarios.one(place, order.scenario) if order.scenario else None
+
+
+def _placing(loaded: LoadedScenario | None, order: Order) -> Placing:
+    shape = loaded.scenario if loaded else None
+    return placing_for(shape, order.host, split_ssh=order.split_ssh)
+
+
+def _without_rules(imported: Imported) -> Scenario:
+    hosts = dict.fromkeys(
+        task.host for task in imported.record.tasks if re.fullmatch(DNS_LABEL, task.host)
+    )
+    return Scenario(
+        key=WITHOUT,
+        title="Imported without a scenario",
+        ticket_title=imported.record.ticket.title,
+        ticket_body=imported.record.ticket.body,
+        hosts=tuple(Host(name=name) for name in list(hosts)[:HOSTS_LIMIT]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """Makes runs of recorded jobs."""
+
+    store: Store
+    searcher: Searcher
+    loaded: LoadedScenario | None
+    answers: Sequence[HostAnswer]
+
+    def keep(self, imported: Imported, path: Path, batch: str) -> Kept:
+        spec = self._spec(imported, path, batch)
+        record, shape, version = imported.record, spec.scenario, spec.scenario_version
+        grader = Grader(shape, self.searcher, scenario_version=version)
+        graded = grader.grade(record, self.answers)
+        result = Result(
+            run=spec.id,
+            scenario=shape.key,
+            agent=str(spec.agent),
+            scenario_version=version,
+            state="done",
+            warnings=(*imported.warnings, *strange_hosts(record, shape)),
+        ).under(graded)
+        self.store.plan(spec)
+        attempt = self.store.begin(spec.id, this_process())
+        self.store.save_record(spec.id, attempt, record)
+        if self.answers:
+            self.store.save_answers(spec.id, attempt, self.answers)
+        self.store.finish(spec.id, result, graded)
+        calls = (call for task in record.tasks for call in task.tool_calls)
+        commands = sum(call.kind == "shell" for call in calls)
+        return Kept(str(path), imported.name, imported.format, result, commands)
+
+    def _spec(self, imported: Imported, path: Path, batch: str) -> RunSpec:
+        shape = self.loaded.scenario if self.loaded else _without_rules(imported)
+        return RunSpec(
+            id=new_run_id(),
+            batch=batch,
+            scenario=shape,
+            scenario_version=self.loaded.version if self.loaded else shape.version(),
+            agent=AgentChoice(adapter=imported.format, argument=imported.agent),
+            lab=LabChoice(name="imported", driver="none"),
+            labels={"file": path.name, "job": imported.name},
+            created_at=datetime.now(UTC),
+        )
+
+
+def document(kept: Sequence[Kept], refused: Sequence[Refused], *, lines: bool) -> bytes:
+    """What was imported, for programs."""
+    rows: list[dict[str, object]] = [
+        {
+            "file": one.file,
+            "job": one.job,
+            "format": one.format,
+            "run": one.result.run,
+            "verdict": one.result.verdict,
+            "reason": one.result.reason,
+            "commands": one.commands,
+            "warnings": list(one.result.warnings),
+        }
+        for one in kept
+    ]
+    if lines:
+        return documents.lines(rows)
+    problems = [{"file": one.file, "reason": one.reason} for one in refused]
+    return documents.document("imports", "runs", rows, refused=problems)
