@@ -35,6 +35,11 @@ class Linear:
         self._plain = _Machine(self._tree, Alphabet(), words=False)
         self._foreign: dict[tuple[str, bool], _Machine | None] = {}
 
+    @property
+    def lines(self) -> Program:
+        """For values in ASCII without line breaks, one a line."""
+        return self._plain.lines
+
     def search(self, sifted: Sifted, spans: _Spans) -> list[int]:
         """Put what can be found here into `spans`.
 
@@ -88,13 +93,13 @@ class _Machine:
             self._table = table(alphabet.codes, merged)
             translation = Translation(tree, merged)
         self._translation = translation
-        self._lines = _Program(translation.line)
-        self._text = _Program(translation.text)
+        self.lines = Program(translation.line)
+        self._text = Program(translation.text)
 
     def search(self, group: Group, values: Sequence[str], spans: _Spans) -> list[int]:
         """Search the values of a group; returns the places of those left over."""
         for block in group.lines:
-            self._search_block(self._lines, block, spans)
+            self._search_block(self.lines, block, spans)
         single = list(group.long)
         if self._translation.positions:
             single += (place for block in group.texts for place in block.places)
@@ -103,7 +108,7 @@ class _Machine:
                 self._search_block(self._text, block, spans)
         return [place for place in single if not self._search_single(values[place], place, spans)]
 
-    def _search_block(self, program: _Program, block: Block, spans: _Spans) -> None:
+    def _search_block(self, program: Program, block: Block, spans: _Spans) -> None:
         """Search a block's values, one match after the other, each from the start of a value."""
         text = block.text if self._table is None else block.text.translate(self._table)
         starts, places, size = block.starts, block.places, len(text)
@@ -142,14 +147,19 @@ class _Machine:
         return []
 
 
-class _Program:
+class Program:
     """A compiled program of the engine, over bytes.
+
+    Attributes:
+        text: what it was compiled from.
+        size: its instructions.
 
     Raises:
         NoTranslation: it is too large.
     """
 
     def __init__(self, text: str) -> None:
+        self.text = text
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
         options.never_capture = True

@@ -6,7 +6,8 @@ classes, flags and case folding cannot differ. The engine sees bytes, one a char
 learns what they mean. What remains are sequences, alternatives, repetition and positions,
 in which the engine prefers the same match as `re`. Where that is not sure there is no
 translation: look-around, back-references, conditions, atomic groups, possessive repetition, and
-repetition of what can be empty.
+repetition of what can be empty. Such a pattern still has a loose form, without what the engine
+has no words for: where that is not found, the pattern is not either.
 
 The parser of `re` is private to Python. Versions of it that were not tried get no translation.
 """
@@ -29,6 +30,7 @@ MOST_REPEATS = 1000
 _TRIED = (3, 11) <= sys.version_info[:2] <= (3, 13)
 _FLAGS = re.I | re.M | re.S | re.X | re.A | re.U
 _NOTHING = r"[^\x00-\xff]"
+_ANYTHING = r"[\x00-\x09\x0b-\xff]*"
 
 _POSITIONS = {
     op.AT_BEGINNING_STRING: r"\A",
@@ -46,25 +48,37 @@ Tree: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How positions are written, and which character no place may stand for."""
+class Form:
+    """How a pattern is written.
 
-    positions: dict[Any, str]
-    without: str
+    Attributes:
+        positions: how positions are written.
+        without: the character that no place may stand for.
+        loose: what the engine has no words for is left out, so that what is written is found in
+            every value in which the pattern is, and maybe in more.
+    """
+
+    positions: Mapping[Any, str]
+    without: str = ""
+    loose: bool = False
 
 
-_TEXT = _Form(_POSITIONS, "")
-# Where values without line breaks stand one a line, the ends of a value are those of its line.
-_LINE = _Form(
-    {
-        **_POSITIONS,
-        op.AT_BEGINNING_STRING: "(?m:^)",
-        op.AT_BEGINNING: "(?m:^)",
-        op.AT_END_STRING: "(?m:$)",
-        op.AT_END: "(?m:$)",
-    },
-    "\n",
-)
+TEXT = Form(_POSITIONS)
+"""For a single value."""
+_ENDS = {
+    op.AT_BEGINNING_STRING: "(?m:^)",
+    op.AT_BEGINNING: "(?m:^)",
+    op.AT_END_STRING: "(?m:$)",
+    op.AT_END: "(?m:$)",
+}
+LINE = Form({**_POSITIONS, **_ENDS}, "\n")
+"""For values without line breaks that stand one a line: their ends are those of their lines."""
+_EDGES = {at: _POSITIONS[at] for at in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY)}
+WOVEN = Form({**_ENDS, **_EDGES})
+"""For values one a line whose own line breaks are written as another byte. The ends of the lines
+within a value cannot be named then."""
+LOOSE_LINE = Form({}, "\n", loose=True)
+LOOSE_WOVEN = Form({}, loose=True)
 
 
 class NoTranslation(Exception):
@@ -85,55 +99,60 @@ def parse(pattern: str) -> Tree:
         raise NoTranslation from None
 
 
-class Translation:
-    """One pattern in the linear engine's syntax.
+class Writing:
+    """Writes one pattern down in the linear engine's syntax.
 
     Args:
         tree: the parse tree of a pattern that compiles.
         codes: the alphabet: the byte that stands for each character.
 
     Attributes:
-        text: for a single value.
-        line: for values without a line break that stand one a line in one text.
         sets: for each place, the characters that it accepts.
+        places: what stands for one character: its node and flags, as `accepted` takes them.
         edges: it names the edge of a word, where the engine takes only ASCII for words.
+        ascii_edges: it names the edge of an ASCII word, to which no other letter belongs.
         positions: it names a position other than the edge of a word.
         last_break: on a value that ends with a line break it may differ.
         emptiness: on an empty value it may differ.
-
-    Raises:
-        NoTranslation: it may differ on any value.
     """
 
     def __init__(self, tree: Tree, codes: Mapping[str, int]) -> None:
+        self._tree = tree
         self._codes = codes
         self._characters = "".join(codes)
         self.sets: set[str] = set()
+        self.places: set[tuple[Any, Any, int]] = set()
         self.edges = False
+        self.ascii_edges = False
         self.positions = False
         self.last_break = False
         self.emptiness = False
-        flags = int(tree.state.flags)
+
+    def written(self, form: Form) -> str:
+        """The pattern in this form; what the attributes tell is known afterwards.
+
+        Raises:
+            NoTranslation: in this form it may differ.
+        """
         try:
-            self.text = self._sequence(tree, flags, _TEXT)
-            self.line = self._sequence(tree, flags, _LINE)
+            return self._sequence(self._tree, int(self._tree.state.flags), form)
         except RecursionError:
             raise NoTranslation from None
 
-    def _sequence(self, nodes: Iterable[tuple[Any, Any]], flags: int, form: _Form) -> str:
+    def _sequence(self, nodes: Iterable[tuple[Any, Any]], flags: int, form: Form) -> str:
         return "".join(self._node(kind, value, flags, form) for kind, value in nodes)
 
-    def _node(self, kind: Any, value: Any, flags: int, form: _Form) -> str:
+    def _node(self, kind: Any, value: Any, flags: int, form: Form) -> str:
         if flags & ~_FLAGS:
             raise NoTranslation
         if kind in (op.LITERAL, op.NOT_LITERAL, op.ANY):
-            return self._set(_accepted(kind, value, flags, self._characters), form)
+            return self._set((kind, value, flags), form)
         if kind is op.IN:
-            return self._set(_accepted(kind, tuple(value), flags, self._characters), form)
+            return self._set((kind, tuple(value), flags), form)
         if kind is op.AT:
             return self._position(value, flags, form)
         if kind is op.BRANCH:
-            return f"(?:{'|'.join(self._sequence(item, flags, form) for item in value[1])})"
+            return self._either(value[1], flags, form)
         if kind is op.SUBPATTERN:
             _, added, removed, body = value
             if added & re_parser.TYPE_FLAGS:
@@ -142,36 +161,82 @@ class Translation:
             return f"(?:{self._sequence(body, (flags | added) & ~removed, form)})"
         if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
             low, high, body = value
-            if body.getwidth()[0] == 0:
+            if body.getwidth()[0] == 0 and not form.loose:
                 raise NoTranslation
             lazy = "?" if kind is op.MIN_REPEAT else ""
-            return f"(?:{self._sequence(body, flags, form)}){_times(low, high)}{lazy}"
+            times = _times(low, high, loose=form.loose)
+            return f"(?:{self._sequence(body, flags, form)}){times}{lazy}"
+        if form.loose:
+            return self._loosened(kind, value, flags, form)
         raise NoTranslation
 
-    def _position(self, value: Any, flags: int, form: _Form) -> str:
+    def _loosened(self, kind: Any, value: Any, flags: int, form: Form) -> str:
+        """What the engine has no words for, in words that are found wherever it is."""
+        if kind in (op.ASSERT, op.ASSERT_NOT):
+            return ""
+        if kind is op.GROUPREF:
+            return _ANYTHING
+        if kind is op.GROUPREF_EXISTS:
+            return self._either([value[1], value[2] or ()], flags, form)
+        if kind is op.ATOMIC_GROUP:
+            return f"(?:{self._sequence(value, flags, form)})"
+        if kind is op.POSSESSIVE_REPEAT:
+            return self._node(op.MAX_REPEAT, value, flags, form)
+        raise NoTranslation
+
+    def _either(self, bodies: Iterable[Any], flags: int, form: Form) -> str:
+        return f"(?:{'|'.join(self._sequence(body, flags, form) for body in bodies)})"
+
+    def _position(self, value: Any, flags: int, form: Form) -> str:
         if flags & re.MULTILINE:
             value = op.AT_MULTILINE.get(value, value)
         edge = value in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY)
         self.edges = self.edges or (edge and not flags & re.ASCII)
+        self.ascii_edges = self.ascii_edges or (edge and bool(flags & re.ASCII))
         self.positions = self.positions or not edge
         self.last_break = self.last_break or value is op.AT_END
         self.emptiness = self.emptiness or value is op.AT_NON_BOUNDARY
-        if value not in form.positions:
-            raise NoTranslation
-        return form.positions[value]
+        if value in form.positions:
+            return form.positions[value]
+        if form.loose:
+            return ""
+        raise NoTranslation
 
-    def _set(self, accepted: str, form: _Form) -> str:
+    def _set(self, place: tuple[Any, Any, int], form: Form) -> str:
         """A set in the engine's syntax; every character is written as its byte."""
-        self.sets.add(accepted)
-        codes = {self._codes[each] for each in accepted if each not in form.without}
+        taken = accepted(*place, self._characters)
+        self.sets.add(taken)
+        self.places.add(place)
+        codes = {self._codes[each] for each in taken if each not in form.without}
         starts = sorted(code for code in codes if code - 1 not in codes)
         ends = sorted(code for code in codes if code + 1 not in codes)
         ranges = (rf"\x{low:02x}-\x{high:02x}" for low, high in zip(starts, ends, strict=True))
         return f"[{''.join(ranges)}]" if codes else _NOTHING
 
 
+class Translation(Writing):
+    """One pattern in the linear engine's syntax, where that finds just what `re` finds.
+
+    Args:
+        tree: the parse tree of a pattern that compiles.
+        codes: the alphabet: the byte that stands for each character.
+
+    Attributes:
+        text: for a single value.
+        line: for values without a line break that stand one a line in one text.
+
+    Raises:
+        NoTranslation: it may differ on any value.
+    """
+
+    def __init__(self, tree: Tree, codes: Mapping[str, int]) -> None:
+        super().__init__(tree, codes)
+        self.text = self.written(TEXT)
+        self.line = self.written(LINE)
+
+
 @lru_cache(maxsize=4096)
-def _accepted(kind: Any, value: Any, flags: int, characters: str) -> str:
+def accepted(kind: Any, value: Any, flags: int, characters: str) -> str:
     """Which of some characters `re` accepts for a node of its tree that stands for one."""
     node = (kind, list(value) if kind is op.IN else value)
     alone = re_parser.SubPattern(re_parser.State(), [node])
@@ -179,7 +244,11 @@ def _accepted(kind: Any, value: Any, flags: int, characters: str) -> str:
     return "".join(found)
 
 
-def _times(low: int, high: int) -> str:
+def _times(low: int, high: int, *, loose: bool) -> str:
+    if loose and low > MOST_REPEATS:
+        low = MOST_REPEATS
+    if loose and high > MOST_REPEATS:
+        high = op.MAXREPEAT
     if high is op.MAXREPEAT or high == int(op.MAXREPEAT):
         return {0: "*", 1: "+"}.get(low) or f"{{{_counted(low)},}}"
     return "?" if (low, high) == (0, 1) else f"{{{low},{_counted(high)}}}"
