@@ -57,10 +57,14 @@ class Ledger:
 
 
 def _size(value: object) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(str(key)) + _size(item) for key, item in value.items())
-    if isinstance(value, list):
-        return sum(map(_size, value))
-    return 8
+    """Characters of a value; it may be nested deeper than functions may call each other."""
+    size, rest = 0, [value]
+    while rest:
+        each = rest.pop()
+        size += len(each) if isinstance(each, str) else 8
+        if isinstance(each, dict):
+            size += sum(len(str(key)) for key in each)
+            rest.extend(each.values())
+        elif isinstance(each, list | tuple):
+            rest.extend(each)
+    return size

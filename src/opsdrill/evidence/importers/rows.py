@@ -72,3 +72,21 @@ def spoken(content: object) -> str:
         return content
     parts = [part if isinstance(part, str) else text(part, "text") for part in listing(content)]
     return "\n".join(part for part in parts if part)
+
+
+DEPTH = 100
+"""Levels of lists and objects in each other that are taken as they are."""
+
+
+def too_deep(value: object) -> bool:
+    """Whether a value is nested so deep that those who read it later may stumble."""
+    level = [value]
+    for _ in range(DEPTH):
+        below: list[object] = []
+        for each in level:
+            if isinstance(each, dict):
+                below.extend(each.values())
+            elif isinstance(each, list | tuple):
+                below.extend(each)
+        level = below
+    return bool(level)

@@ -32,11 +32,19 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line that is not blank; `value` is None where it is no JSON."""
+    """One line that is not blank; `value` is None where it is no JSON.
+
+    Attributes:
+        long: it is too long to be read.
+        foreign: it does not look like JSON at all.
+        null: it is JSON, and says null.
+    """
 
     number: int
     value: object
     long: bool = False
+    foreign: bool = False
+    null: bool = False
 
 
 class Source:
@@ -99,7 +107,9 @@ class Source:
                         line = stream.readline(LINE_LIMIT)
                     yield Line(number, None, long=True)
                 elif line.strip():
-                    yield Line(number, row(line))
+                    start = line.lstrip()[:1]
+                    foreign = start not in (b"{", b"[")
+                    yield Line(number, row(line), foreign=foreign, null=line.strip() == b"null")
 
     def items(self, path: str) -> Iterator[object]:
         """What stands at a path of the single JSON document that it is, e.g. `messages.item`.

@@ -80,6 +80,15 @@ class Transcript:
         self._works: dict[str, Work] = {}
         self._asked: list[TicketMessage] = []
         self._end: tuple[JobStatus, str | None, Stop | None] | None = None
+        self._delegated: dict[str, None] = {}
+
+    def written_by(
+        self, program: str, version: str | None = None, model: str | None = None
+    ) -> None:
+        """Which program wrote it; what is not known yet may be told later."""
+        self.agent = ", ".join(
+            part for part in (f"{program} {version}" if version else program, model) if part
+        )
 
     @property
     def main(self) -> Work:
@@ -88,9 +97,17 @@ class Transcript:
 
     def work(self, id: str) -> Work:
         """The work of one agent; made when it is first asked for."""
+        id = id or "agent"
         if id not in self._works:
             self._works[id] = Work(id, self.ledger)
         return self._works[id]
+
+    def delegate(self, id: str) -> None:
+        """The agent set another one to work; where its steps are, they are the work of this id.
+
+        Where they are not, nobody knows what it did.
+        """
+        self._delegated[id] = None
 
     def ask(self, text: str | None, *, at: datetime | None = None) -> None:
         """What the agent was asked: at first the ticket, later more messages of the requester."""
@@ -128,6 +145,8 @@ class Transcript:
         status, reason, stop = self._end or ("failed", None, CUT_SHORT)
         if self._end is None:
             self.ledger.warn(CUT_SHORT.reason)
+        if any(id not in self._works or not self._works[id].told for id in self._delegated):
+            self.ledger.lose("an agent that this one called is not in it")
         main = self.main
         main.stop_reason = main.stop_reason or reason
         moments = [moment for work in self._works.values() for moment in work.moments()]
@@ -158,11 +177,18 @@ class Transcript:
             # An agent that another one called came to its own end, if nobody says otherwise.
             own: TaskStatus = left if work.id == "main" or work.unreturned else "completed"
             found += work.tasks(self._placing, own)
-        return found
+        return list(_named_apart(found))
 
     def _coverage(self) -> Coverage:
         seen = {target: Seen(state="whole") for target in self._told | {"tasks"}}
         seen["times"] = self._times()
+        undescribed = [work for work in self._works.values() if work.description is None]
+        if undescribed and "task_description" in seen:
+            some = len(undescribed) < len(self._works)
+            seen["task_description"] = Seen(
+                state="partial" if some else "unavailable",
+                why="it does not say what an agent was asked",
+            )
         lost = dict(self.ledger.lost)
         for work in self._works.values():
             for kind in sorted(work.unreturned):
@@ -192,3 +218,15 @@ class Transcript:
         if clock.unread:
             return Seen(state="partial", why="some times cannot be read")
         return Seen(state="whole")
+
+
+def _named_apart(tasks: Iterable[Task]) -> Iterable[Task]:
+    """The tasks, none of which has the id of another."""
+    taken: set[str] = set()
+    for task in tasks:
+        id, number = task.id, 1
+        while id in taken:
+            number += 1
+            id = f"{task.id}#{number}"
+        taken.add(id)
+        yield task if id == task.id else task.model_copy(update={"id": id})

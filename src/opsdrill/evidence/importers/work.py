@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 from opsdrill.errors import UsageError
 from opsdrill.evidence.importers.importer import Placing
 from opsdrill.evidence.importers.ledger import Ledger
+from opsdrill.evidence.importers.rows import too_deep
 from opsdrill.evidence.importers.split_ssh import over_ssh
 from opsdrill.model.job import AgentMessage, Outcome, Task, TaskStatus, ToolCall, ToolKind, Usage
 
@@ -48,6 +49,7 @@ class Work:
     _calls: dict[str, _Call] = field(default_factory=dict)
     _messages: dict[str, _Message] = field(default_factory=dict)
     _usage: dict[str, Usage] = field(default_factory=dict)
+    _parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def say(self, text: str | None, *, at: datetime | None = None, id: str | None = None) -> None:
         """The agent said something; a message with the same id is replaced."""
@@ -64,6 +66,7 @@ class Work:
         server: str | None = None,
         at: datetime | None = None,
         host: str | None = None,
+        revised: bool = False,
     ) -> str:
         """The agent called a tool; returns the call's id. One that is known already is the same.
 
@@ -75,13 +78,52 @@ class Work:
             server: of an MCP tool.
             at: when it was called.
             host: where, if the transcript says so.
+            revised: a known call is told anew, and better; what it returned stays.
         """
         id = id or f"call-{len(self._calls) + 1}"
-        if id in self._calls or not self.ledger.room(arguments):
+        known = self._calls.get(id)
+        if (known is not None and not revised) or not self.ledger.room(arguments):
             return id
+        if too_deep(arguments):
+            self.ledger.lose("the arguments of a call are nested too deep to be kept")
+            arguments = None
         made = _tool_call(id, kind, tool, arguments, server=server, at=at)
-        self._calls[id] = _Call(made, host)
+        if known is None:
+            self._calls[id] = _Call(made, host)
+        else:
+            now = ("kind", "tool", "server", "arguments")
+            known.call = known.call.model_copy(update={key: getattr(made, key) for key in now})
         return id
+
+    def call_files(
+        self,
+        id: str | None,
+        tool: str | None,
+        files: Sequence[tuple[ToolKind, dict[str, object]]],
+        *,
+        at: datetime | None = None,
+    ) -> str:
+        """The agent called a tool that changes several files: a call for each, `ID/1` and so on.
+
+        Args:
+            id: as in `call`; what the call returned is told of this one, and holds for all.
+            tool: the tool's name.
+            files: what each file gets, and the arguments of its call.
+            at: when it was called.
+        """
+        if len(files) == 1:
+            return self.call(id, files[0][0], tool, files[0][1], at=at)
+        id = id or f"call-{len(self._calls) + 1}"
+        parts = [
+            self.call(f"{id}/{number}", kind, tool, arguments, at=at)
+            for number, (kind, arguments) in enumerate(files, 1)
+        ]
+        self._parts[id] = tuple(parts)
+        return id
+
+    def knows(self, id: str | None) -> bool:
+        """Whether this call was told."""
+        return id in self._calls or id in self._parts
 
     def returned(
         self,
@@ -91,13 +133,29 @@ class Work:
         exit_code: int | None = None,
         outcome: Outcome = "ran",
         at: datetime | None = None,
+        revised: bool = False,
     ) -> None:
-        """A call returned; later words on the same call add to the output and replace the rest."""
+        """A call returned; later words on the same call add to the output and replace the rest.
+
+        Args:
+            id: the transcript's name of the call.
+            output: what it gave back.
+            exit_code: the status of a command, where the transcript has it.
+            outcome: what became of it.
+            at: when.
+            revised: the output is told anew and replaces what was told before.
+        """
+        for part in self._parts.get(id or "", ()):
+            self.returned(
+                part, output=output, exit_code=exit_code, outcome=outcome, at=at, revised=revised
+            )
+        if id in self._parts:
+            return
         known = self._calls.get(id or "")
         if known is None:
             self.ledger.lose("a result belongs to no call that is there")
             return
-        before = known.call.output
+        before = None if revised else known.call.output
         if output is not None:
             output = self.ledger.fit(output)
         changes: dict[str, object] = {
@@ -135,6 +193,11 @@ class Work:
     def unreturned(self) -> set[ToolKind]:
         """The kinds of calls that never returned."""
         return {call.call.kind for call in self._calls.values() if call.open}
+
+    @property
+    def told(self) -> bool:
+        """Whether it said or did anything."""
+        return bool(self._calls or self._messages)
 
     def last_words(self) -> str | None:
         """What the agent said last."""
