@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
+from opsdrill.hosts.child import Child
 from opsdrill.hosts.command import NO_SHELL
 from opsdrill.hosts.framed import End, FramedOutput
 from opsdrill.hosts.shell_link import ASK_SECONDS, Exchange, NoAnswer, short
@@ -21,7 +21,7 @@ _CLOSE_SECONDS = 5.0
 _KILLED = (-9, 137)
 
 
-class ProcessExchange(asyncio.SubprocessProtocol):
+class ProcessExchange:
     """One line at work in a process; see `opsdrill.hosts.shell_link.Exchange`.
 
     Args:
@@ -47,7 +47,7 @@ class ProcessExchange(asyncio.SubprocessProtocol):
         self.status: int | None = None
         self._linger = linger
         self._left = left
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._child: Child | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -63,25 +63,26 @@ class ProcessExchange(asyncio.SubprocessProtocol):
         """What was said on standard error, by the shell or by who should have started it."""
         return short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
 
+    def start(
+        self, argv: Sequence[str], content: bytes, environment: Mapping[str, str] | None
+    ) -> None:
+        """Start the process; `content` is all that its standard input gets.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        self._child = Child(argv, self, content, environment=environment, folder="/")
+
     def abandon(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        if self._child is not None:
+            self._child.close()
 
-    def send(self, content: bytes) -> None:
-        """All that the process's standard input gets."""
-        pipe = self._pipe(0)
-        if pipe is not None:
-            cast("asyncio.WriteTransport", pipe).write(content)
-            cast("asyncio.WriteTransport", pipe).write_eof()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
+    def heard(self, stream: int, data: bytes) -> None:
         if self.over.is_set():
-            self._rest(fd)
+            if self._child is not None:
+                self._child.pause(stream, _CALM_SECONDS)
             return
-        (self.out if fd == 1 else self.err).feed(data)
+        (self.out if stream == 1 else self.err).feed(data)
         if self.err.started:
             self.begun.set()
         if self.out.ended and self.err.end is not None:
@@ -89,17 +90,14 @@ class ProcessExchange(asyncio.SubprocessProtocol):
             if self._linger is not None:
                 self._later(self._linger, self.abandon)
 
-    def process_exited(self) -> None:
-        if self._transport is not None:
-            self.status = self._transport.get_returncode()
+    def exited(self, status: int | None) -> None:
+        self.status = status
         if not self.over.is_set():
             self._later(_LAST_WORDS_SECONDS, self._finish)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def finished(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._transport is not None:
-            self._transport.close()
         self._finish()
         self.gone.set()
         self._left(self)
@@ -116,21 +114,6 @@ class ProcessExchange(asyncio.SubprocessProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, call)
-
-    def _rest(self, fd: int) -> None:
-        pipe = self._pipe(fd)
-        if pipe is not None:
-            reader = cast("asyncio.ReadTransport", pipe)
-            reader.pause_reading()
-            asyncio.get_running_loop().call_later(_CALM_SECONDS, _go_on, reader)
-
-    def _pipe(self, fd: int) -> asyncio.BaseTransport | None:
-        return None if self._transport is None else self._transport.get_pipe_transport(fd)
-
-
-def _go_on(pipe: asyncio.ReadTransport) -> None:
-    if not pipe.is_closing():
-        pipe.resume_reading()
 
 
 class ProcessLink:
@@ -162,10 +145,10 @@ class ProcessLink:
         self, nonce: str, content: bytes, *, limit: int = OUTPUT_LIMIT, urgent: bool = False
     ) -> ProcessExchange:
         if urgent:
-            return await self._start(nonce, content, limit)
+            return self._start(nonce, content, limit)
         await self._room.acquire()
         try:
-            exchange = await self._start(nonce, content, limit)
+            exchange = self._start(nonce, content, limit)
         except BaseException:
             self._room.release()
             raise
@@ -216,25 +199,16 @@ class ProcessLink:
             for end in late:
                 end.cancel()
 
-    async def _start(self, nonce: str, content: bytes, limit: int) -> ProcessExchange:
+    def _start(self, nonce: str, content: bytes, limit: int) -> ProcessExchange:
         if self._closed:
             raise NoAnswer("the host was given back", passing=False)
         exchange = ProcessExchange(nonce, limit, self._linger, self._left)
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: exchange,
-                *self._argv,
-                env=self._environment,
-                cwd="/",
-                start_new_session=True,
-            )
+            exchange.start(self._argv, content, self._environment)
         except OSError as error:
             reason = f"{self._argv[0]} cannot be started: {error.strerror or error}"
             raise NoAnswer(short(reason)) from None
         self._all.add(exchange)
-        exchange.send(content)
-        if exchange.gone.is_set():
-            self._left(exchange)
         return exchange
 
     def _left(self, exchange: ProcessExchange) -> None:

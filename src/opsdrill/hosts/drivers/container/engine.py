@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from opsdrill.errors import DriverUnavailable
+from opsdrill.hosts.child import Child
 from opsdrill.hosts.shell_link import short
 
 Kind = Literal["docker", "podman"]
@@ -106,32 +104,47 @@ async def _meet(path: str) -> Engine | str:
 
 
 async def _ask(argv: Sequence[str], seconds: float) -> Reply:
+    answer = _Answer()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        client = Child(argv, answer)
     except (OSError, ValueError) as error:
         return Reply(None, said=short(f"{argv[0]} cannot be started: {error}"))
-    assert process.stdout is not None
-    assert process.stderr is not None
-    reading = [
-        asyncio.ensure_future(_read(process.stdout)),
-        asyncio.ensure_future(_read(process.stderr)),
-    ]
     try:
         async with asyncio.timeout(seconds):
-            out, err = await asyncio.gather(*reading)
-            status = await process.wait()
+            await client.over.wait()
     except TimeoutError:
         return Reply(None, said=f"it says nothing for {seconds:g} s")
     finally:
-        await asyncio.shield(_end(process, reading))
-    text = out[0].decode(errors="replace")
-    return Reply(status, text, _complaint(err[0].decode(errors="replace")), out[1])
+        # With all that it started, which would work on.
+        client.close(family=True)
+        await client.over.wait()
+    return answer.reply()
+
+
+class _Answer:
+    """What a client says while it runs."""
+
+    def __init__(self) -> None:
+        self._said = {1: bytearray(), 2: bytearray()}
+        self._cut = False
+        self._status: int | None = None
+
+    def heard(self, stream: int, data: bytes) -> None:
+        kept = self._said[stream]
+        kept += data[: _LIMIT - len(kept)]
+        if stream == 1:
+            self._cut = len(kept) == _LIMIT
+
+    def exited(self, status: int | None) -> None:
+        self._status = status
+
+    def finished(self) -> None:
+        """Whoever asked waits for it."""
+
+    def reply(self) -> Reply:
+        out, err = (self._said[stream].decode(errors="replace") for stream in (1, 2))
+        said = "nobody knows how it ended" if self._status is None else _complaint(err)
+        return Reply(self._status, out, said, self._cut)
 
 
 def _complaint(said: str) -> str:
@@ -139,26 +152,3 @@ def _complaint(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith(_ADVICE)]
     last = lines[-1] if lines else said
     return short(last.removeprefix("docker: ").removeprefix("Error: "))
-
-
-async def _read(stream: asyncio.StreamReader) -> tuple[bytes, bool]:
-    """What comes, up to a limit, and whether there was more."""
-    kept, cut = bytearray(), False
-    while chunk := await stream.read(1 << 16):
-        kept += chunk[: _LIMIT - len(kept)]
-        cut = cut or len(kept) == _LIMIT
-    return bytes(kept), cut
-
-
-async def _end(
-    process: asyncio.subprocess.Process, reading: Sequence[asyncio.Future[tuple[bytes, bool]]]
-) -> None:
-    # With all that it started, which would hold its output open.
-    if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    for task in reading:
-        task.cancel()
-    await asyncio.gather(*reading, return_exceptions=True)
-    process._transport.close()  # type: ignore[attr-defined]
-    await process.wait()
