@@ -13,6 +13,8 @@ from typing import Protocol
 
 from opsdrill.evidence.cut import OutputBudget
 from opsdrill.evidence.draft import Draft
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masking import masked
 from opsdrill.model.event import JobEvent
 from opsdrill.model.job import JobRecord
 from opsdrill.model.ticket import Ticket
@@ -30,7 +32,8 @@ class EventSink(Protocol):
 class Recorder:
     """Takes events in the order they happen, stamps and numbers them, passes them on.
 
-    Output past what a job record can hold is cut (see `OutputBudget`).
+    Secrets are masked before an event is looked at at all; then output past what a job record can
+    hold is cut (see `OutputBudget`).
 
     May be called from several threads; the order of the calls is the order of the record.
 
@@ -38,6 +41,7 @@ class Recorder:
         sink: where every event is kept.
         ticket: the ticket as the agent got it.
         clock: gives the moment for events without one.
+        mask: what is masked; without it well-known tokens are.
     """
 
     def __init__(
@@ -45,10 +49,12 @@ class Recorder:
         sink: EventSink,
         ticket: Ticket,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        mask: Mask | None = None,
     ) -> None:
         self._sink = sink
         self._clock = clock
-        self._draft = Draft(ticket)
+        self._mask = mask or Mask()
+        self._draft = Draft(masked(self._mask, ticket))
         self._budget = OutputBudget()
         self._seq = 0
         self._last: datetime | None = None
@@ -63,6 +69,7 @@ class Recorder:
             EventRefused: it cannot follow what was recorded before (see `Draft.check`). Nothing
                 is kept of it, and the record stays as it was.
         """
+        event = masked(self._mask, event)
         with self._lock:
             if event.at is None:
                 event = event.model_copy(update={"at": self._now()})

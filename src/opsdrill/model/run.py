@@ -66,3 +66,6 @@ class RunSpec(Recorded):
     """The how-manieth repetition this is, from 1."""
     labels: dict[str, str] = {}
     created_at: Instant
+    masked: Items[str] = ()
+    """The secrets that stood in it, and are masked here: such a run cannot be worked off again
+    from what was kept."""

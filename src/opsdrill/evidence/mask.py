@@ -1,0 +1,177 @@
+r"""The mask: puts `[masked:NAME]` in the place of every secret, before anything is kept.
+
+Secrets are values that the lab or the settings name, in every way of writing them that
+`forms` knows, and what has the shape of a well-known token (`patterns.tokens`). Equal secrets look
+alike. What was masked once stays as it is, so masking again changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from opsdrill.evidence.forms import forms, in_a_pattern
+from opsdrill.patterns.literals import Literals, Place
+from opsdrill.patterns.tokens import SHAPES, Tokens
+
+SHORTEST = 4
+"""Characters of the shortest secret: a shorter one stands in too many words by chance."""
+CUT_LEAST = 4
+"""Bytes of a secret at the end of a text that was cut there, from which on they are masked."""
+_ROUNDS = 4  # what was masked may have kept a token beside it from being told apart
+
+_OPENING = b"[masked:"
+_Found = Callable[[bytes], Sequence[Place]]
+
+
+class Mask:
+    """Masks texts and bytes. Several threads may use one.
+
+    Args:
+        secrets: names and values; of two names for one value the first is shown.
+
+    Attributes:
+        warnings: a sentence for each secret that cannot be masked; never its value.
+    """
+
+    def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
+        given = list(secrets)
+        shown = {shape.name for shape in SHAPES} | {name for name, _ in given}
+        self.warnings = tuple(
+            dict.fromkeys(why for name, value in given if (why := _unfit(name, value, shown)))
+        )
+        fit = [(name, value) for name, value in given if _unfit(name, value, shown) is None]
+        self._secrets = _literals(fit, forms)
+        self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))
+        self._tokens = _all_tokens()
+        self._kept: frozenset[str] = frozenset()
+        names = "|".join(sorted(map(re.escape, shown), key=len, reverse=True))
+        self._masked = re.compile(rf"\[masked:(?:{names})\]".encode())
+
+    def keeping(self, texts: Iterable[str]) -> Mask:
+        """The same mask, which leaves alone what is just one of these texts."""
+        other = Mask.__new__(Mask)
+        other.__dict__.update(self.__dict__)
+        other._kept = self._kept | frozenset(texts)
+        return other
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest way of writing one of the named secrets."""
+        return self._secrets.longest
+
+    def text(self, text: str, *, cut: bool = False) -> str:
+        """The text with every secret masked.
+
+        Args:
+            cut: something was left out at its end, so that a secret may be there in part.
+        """
+        if len(text) < SHORTEST or text in self._kept:
+            return text
+        data = text.encode("utf-8", "surrogatepass")
+        masked = self.data(data, cut=cut)
+        return text if masked is data else masked.decode("utf-8", "surrogatepass")
+
+    def data(self, data: bytes, *, cut: bool = False) -> bytes:
+        """As `text`, for bytes of any kind; the very same object where nothing is masked."""
+        masked = self._replace(data, self._secrets.places, _plainly)
+        if cut and (begun := self._secrets.begun(masked, CUT_LEAST)) is not None:
+            masked = masked[: begun.start] + _plainly(begun.name)
+        return self._without_tokens(masked, _plainly)
+
+    def pattern(self, pattern: str) -> str:
+        r"""A regular expression with every secret in it as it now stands in evidence.
+
+        `password=hunter2` becomes `password=\[masked:DB_PASSWORD\]`.
+        """
+        data = pattern.encode("utf-8", "surrogatepass")
+        masked = self._replace(data, self._patterned.places, _as_pattern)
+        masked = self._without_tokens(masked, _as_pattern)
+        return pattern if masked is data else masked.decode("utf-8", "surrogatepass")
+
+    def names(self, text: str, *, pattern: bool = False) -> tuple[str, ...]:
+        """The names of the secrets in a text, each once, in their order."""
+        masked = self.pattern(text) if pattern else self.text(text)
+        if masked == text:
+            return ()
+        was = self._masked.findall(text.encode("utf-8", "surrogatepass"))
+        now = masked.replace("\\[", "[").replace("\\]", "]") if pattern else masked
+        found = self._masked.findall(now.encode("utf-8", "surrogatepass"))
+        new = [each for each in found if each not in was] or found
+        return tuple(dict.fromkeys(each[len(_OPENING) : -1].decode() for each in new))
+
+    def places(self, data: bytes) -> list[Place]:
+        """The parts of `data` that are masked, named secrets before tokens."""
+        return [*self._secrets.places(data), *self._tokens.places(data)]
+
+    def _without_tokens(self, data: bytes, shown: Callable[[str], bytes]) -> bytes:
+        for _ in range(_ROUNDS):
+            masked = self._replace(data, self._tokens.places, shown)
+            if masked is data:
+                break
+            data = masked
+        return data
+
+    def _replace(self, data: bytes, find: _Found, shown: Callable[[str], bytes]) -> bytes:
+        """Put something else in the place of what is found outside of what is masked already."""
+        if _OPENING not in data:
+            return _replaced(data, find(data), shown)
+        parts: list[bytes] = []
+        end, changed = 0, False
+        for masked in self._masked.finditer(data):
+            part = data[end : masked.start()]
+            parts += [_replaced(part, find(part), shown), masked[0]]
+            changed = changed or parts[-2] is not part
+            end = masked.end()
+        part = data[end:]
+        parts.append(_replaced(part, find(part), shown))
+        return b"".join(parts) if changed or parts[-1] is not part else data
+
+
+def _replaced(data: bytes, places: Sequence[Place], shown: Callable[[str], bytes]) -> bytes:
+    if not places:
+        return data
+    parts, end = [], 0
+    for place in places:
+        parts += [data[end : place.start], shown(place.name)]
+        end = place.end
+    return b"".join((*parts, data[end:]))
+
+
+def _plainly(name: str) -> bytes:
+    return b"[masked:%s]" % name.encode()
+
+
+def _as_pattern(name: str) -> bytes:
+    return rb"\[masked:%s\]" % name.encode()
+
+
+def _unfit(name: str, value: str, shown: Iterable[str]) -> str | None:
+    """Why a value cannot be masked."""
+    if len(value) < SHORTEST:
+        few = f"has fewer than {SHORTEST} characters, so it"
+    elif any(value in f"[masked:{known}]" for known in shown):
+        few = "is a word that what is masked is shown by, so it"
+    else:
+        return None
+    return f"the secret {name!r} {few} is not masked in what is kept; choose another"
+
+
+def _literals(
+    secrets: Iterable[tuple[str, str]], written: Callable[[str], frozenset[str]]
+) -> Literals:
+    texts: dict[bytes, str] = {}
+    for name, value in secrets:
+        # Plain values first: one secret may be what another looks like in base64.
+        texts.setdefault(value.encode("utf-8", "surrogatepass"), name)
+    for name, value in secrets:
+        for form in sorted(written(value)):
+            if len(form) >= SHORTEST:
+                texts.setdefault(form.encode("utf-8", "surrogatepass"), name)
+    return Literals(texts)
+
+
+@cache
+def _all_tokens() -> Tokens:
+    return Tokens()

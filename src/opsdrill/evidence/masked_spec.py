@@ -1,0 +1,117 @@
+"""A planned run as it is kept: the same run, with no secret in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from opsdrill.errors import UsageError
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masking import Masking
+from opsdrill.model.problem import Location, dotted
+from opsdrill.model.rules import HostState, PatternMatch
+from opsdrill.model.run import RunSpec, StoredFile
+from opsdrill.model.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSpec:
+    """A run as it is kept, and the mask for all that is kept of it.
+
+    Args:
+        spec: its `masked` names the secrets that stood in it.
+        mask: leaves alone the names that the run cannot do without.
+        warnings: what the operator should know: what is not masked, and where the scenario
+            names a secret's value.
+    """
+
+    spec: RunSpec
+    mask: Mask
+    warnings: tuple[str, ...]
+
+
+def masked_spec(mask: Mask, spec: RunSpec, files: Mapping[str, bytes] | None = None) -> MaskedSpec:
+    """The run as it is kept.
+
+    Args:
+        files: the support files with secrets in them, by the digest of their true content.
+
+    Raises:
+        UsageError: a secret stands where nothing else can, such as at the root of a path.
+    """
+    first = Masking(mask)
+    first.of(spec)
+    walk = Masking(mask.keeping(first.left))
+    told = walk.of(spec)
+    if files:
+        told = told.model_copy(
+            update={"files": tuple(_kept(mask, file, files, walk.names) for file in told.files)}
+        )
+    if walk.names:
+        told = _readable(told.model_copy(update={"masked": tuple(sorted(walk.names))}))
+    bare = sorted({name for text in first.left for name in mask.names(text)})
+    warnings = (*mask.warnings, *map(_bare, bare), *_naming(mask, spec.scenario))
+    return MaskedSpec(told, mask.keeping(first.left), warnings)
+
+
+def masked_digest(mask: Mask, content: bytes) -> str:
+    """The digest under which a support file lies in the store: that of its masked content."""
+    return hashlib.sha256(mask.data(content)).hexdigest()
+
+
+def _kept(mask: Mask, file: StoredFile, files: Mapping[str, bytes], names: set[str]) -> StoredFile:
+    content = files.get(file.digest)
+    if content is None:
+        return file
+    kept = mask.data(content)
+    names |= set(mask.names(content.decode("utf-8", "replace")))
+    return file.model_copy(update={"digest": masked_digest(mask, content), "size": len(kept)})
+
+
+def _readable(spec: RunSpec) -> RunSpec:
+    """The run, if the store can read it back."""
+    try:
+        RunSpec.model_validate_json(spec.model_dump_json(by_alias=True))
+    except ValidationError as error:
+        place = dotted(error.errors(include_url=False)[0]["loc"])
+        raise UsageError(
+            f"a secret ({', '.join(spec.masked)}) cannot be masked in {place} of the run, and"
+            " nothing is kept with a secret in it",
+            hint="take it out of there",
+        ) from None
+    return spec
+
+
+def _bare(name: str) -> str:
+    return (
+        f"the value of the secret {name!r} is part of a name that a run cannot do without (of a"
+        " host, a user, an image or the like), and is not masked there; choose another secret"
+    )
+
+
+def _naming(mask: Mask, scenario: Scenario) -> Iterator[str]:
+    """A warning for each command and each pattern with the value of a secret in it."""
+    for place, text, pattern in _judged(scenario):
+        for name in mask.names(text, pattern=pattern):
+            better = rf"look for \[masked:{name}\]" if pattern else "let the host look it up"
+            yield (
+                f"{dotted(place)} holds the value of a secret; in all that is kept it reads"
+                f" [masked:{name}]: {better}"
+            )
+
+
+def _judged(scenario: Scenario) -> Iterator[tuple[Location, str, bool]]:
+    """Every command and every pattern of a scenario; whether it is a pattern."""
+    for part in ("setup", "ready", "reference", "restore"):
+        for index, step in enumerate(getattr(scenario, part)):
+            yield (part, index, "run"), step.run, False
+    for index, reply in enumerate(scenario.replies):
+        yield ("replies", index, "when"), reply.when, True
+    for index, rule in enumerate(scenario.validation):
+        if isinstance(rule, HostState):
+            yield ("validation", index, "run"), rule.run, False
+        elif isinstance(rule, PatternMatch):
+            yield ("validation", index, "pattern"), rule.pattern, True
