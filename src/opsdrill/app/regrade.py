@@ -2,135 +2,169 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from opsdrill.app import documents, scenarios
 from opsdrill.app.history import kept_runs, whole_id
+from opsdrill.app.imports import WITHOUT
 from opsdrill.app.wiring import Place
-from opsdrill.grading.engine import grade
-from opsdrill.model.result import Grade, RuleResult
-from opsdrill.patterns import BoundedSearcher, Searcher
-from opsdrill.scenarios.load import LoadedScenario
-from opsdrill.store.store import RunFilter, Store
+from opsdrill.grading.explain import counted
+from opsdrill.grading.flips import Flip
+from opsdrill.runner.regrader import (
+    ALONE,
+    Chunk,
+    Edited,
+    Manner,
+    regrade_here,
+    regrade_in_processes,
+)
+from opsdrill.store.home import open_store
+from opsdrill.store.store import RunFilter, RunRow, Store
 
-PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """One thing that another grade judges otherwise; `rule` is `verdict` for the run itself."""
-
-    run: str
-    rule: str
-    before: str
-    after: str
-    reason: str
+PAGE = 1000
+EXAMPLES = 3
+"""Runs that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Regraded:
-    """What a regrade did: the flips, and what could not be compared."""
-
-    graded: int
-    flips: tuple[Flip, ...]
-    notes: tuple[str, ...]
-
-
-def regrade(place: Place, runs: Sequence[str] | None, scenario: str | None) -> Regraded:
-    """Add another grade to kept runs; earlier ones stay.
+class Order:
+    """What is to be graded again.
 
     Args:
         runs: ids, or how they begin; None: every run that has a job record.
         scenario: where the rules are taken from; None: each run's own.
+        preview: only tell what would flip.
+    """
+
+    runs: Sequence[str] | None = None
+    scenario: str | None = None
+    preview: bool = False
+
+
+class Regrading:
+    """Runs that are being graded again; to be walked through once, for the flips as they come.
+
+    Args:
+        total: how many runs there are.
+        chunks: what becomes of them.
+
+    Attributes:
+        seen: how many were looked at so far.
+        graded: how many of them were graded.
+        changed: how many of those got a grade that is not their latest in every respect. Only such
+            a grade is kept.
+        summary: how many runs flipped, by scenario, rule, before and after.
+    """
+
+    def __init__(self, total: int, chunks: Iterator[Chunk]) -> None:
+        self.total = total
+        self.seen = self.graded = self.changed = 0
+        self.summary: Counter[tuple[str, str, str, str]] = Counter()
+        self._chunks = chunks
+        self._noted: dict[str, list[str]] = {}
+        self._counts: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[list[Flip]]:
+        for chunk in self._chunks:
+            self.seen += chunk.seen
+            self.graded += chunk.graded
+            self.changed += chunk.changed
+            for flip in chunk.flips:
+                self.summary[flip.scenario, flip.rule, flip.before, flip.after] += 1
+            for text, run in chunk.notes:
+                self._counts[text] += 1
+                names = self._noted.setdefault(text, [])
+                if len(names) < EXAMPLES:
+                    names.append(run)
+            yield chunk.flips
+
+    def notes(self) -> list[str]:
+        """What is to be said of runs, a sentence for each thing, with some of them by name."""
+        said = []
+        for text, names in self._noted.items():
+            count = self._counts[text]
+            more = ", ..." if count > len(names) else ""
+            said.append(f"{counted(count, 'run')} ({', '.join(names)}{more}): {text}")
+        return said
+
+
+@contextmanager
+def regrading(place: Place, order: Order) -> Iterator[Regrading]:
+    """Grade kept runs again; what is judged otherwise becomes another grade, earlier ones stay.
 
     Raises:
         UsageError: no such run, or no such scenario.
         InvalidInput: the scenario is broken.
     """
-    edited = scenarios.one(place, scenario) if scenario else None
-    flips: list[Flip] = []
-    notes: list[str] = []
-    graded = 0
-    with kept_runs(place) as store, BoundedSearcher() as searcher:
-        names = [whole_id(store, run) for run in runs] if runs else _all(store)
-        for name in names:
-            before, after, note = _again(store, name, edited, searcher)
-            notes += [note] if note else []
-            if after is not None:
-                graded += 1
-                flips += _flips(name, before, after)
-    return Regraded(graded, tuple(flips), tuple(notes))
+    loaded = scenarios.one(place, order.scenario) if order.scenario else None
+    edited = Edited(loaded.scenario, loaded.version) if loaded else None
+    manner = Manner(edited, frozenset({WITHOUT}), order.preview, _who())
+    with kept_runs(place) as store:
+        if order.runs is None:
+            key = edited.scenario.key if edited else None
+            names = [row.id for row in _done(store, key)]
+        else:
+            names = list(dict.fromkeys(whole_id(store, run) for run in order.runs))
+        chunks = (
+            regrade_here(store, names, manner)
+            if len(names) <= ALONE
+            else regrade_in_processes(partial(open_store, place.home), names, manner)
+        )
+        with closing(chunks):
+            yield Regrading(len(names), chunks)
 
 
-def _all(store: Store) -> Iterator[str]:
+def _done(store: Store, scenario: str | None) -> Iterator[RunRow]:
     cursor: str | None = None
     while True:
-        page = store.page(RunFilter(state="done"), limit=PAGE, cursor=cursor)
-        yield from (row.id for row in page.rows)
+        wanted = RunFilter(state="done", scenario=scenario)
+        page = store.page(wanted, limit=PAGE, cursor=cursor)
+        yield from page.rows
         cursor = page.cursor
         if cursor is None:
             return
 
 
-def _again(
-    store: Store, name: str, edited: LoadedScenario | None, searcher: Searcher
-) -> tuple[Grade | None, Grade | None, str | None]:
-    """The latest grade, the new one, and what is to be said about it."""
-    kept = store.get(name)
-    record = store.record(name)
-    if kept.state != "done" or record is None:
-        return None, None, f"run {name} has no sealed job record ({kept.state}), it is left out"
-    if edited is not None and edited.scenario.key != kept.spec.scenario.key:
-        other = f"of {kept.spec.scenario.key}, not of {edited.scenario.key}"
-        return None, None, f"run {name} is {other}, it is left out"
-    grades = store.grades(name)
-    before = grades[-1].grade if grades else None
-    after = grade(
-        edited.scenario if edited else kept.spec.scenario,
-        record,
-        store.answers(name),
-        searcher,
-        scenario_version=edited.version if edited else kept.spec.scenario_version,
-    )
-    store.add_grade(name, after, cause="regrade")
-    note = None
-    if before is not None and before.grading_version != after.grading_version:
-        versions = f"{before.grading_version} and {after.grading_version}"
-        note = f"run {name}: the grades are of different grading versions ({versions})"
-    return before, after, note
+def _who() -> str:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = f"user {os.getuid()}"
+    return f"{name}@{platform.node() or 'localhost'}"
 
 
-def _flips(run: str, before: Grade | None, after: Grade) -> list[Flip]:
-    if before is None:
-        return [Flip(run, "verdict", "-", after.verdict, after.reason)]
-    found = []
-    if before.verdict != after.verdict:
-        found.append(Flip(run, "verdict", before.verdict, after.verdict, after.reason))
-    then, now = before.completion, after.completion
-    if then.status != now.status:
-        found.append(Flip(run, "completion", then.status, now.status, now.reason))
-    earlier = {_identity(old): old for old in before.rules}
-    for rule in after.rules:
-        old = earlier.pop(_identity(rule), None)
-        was = old.status if old else "-"
-        if was != rule.status:
-            found.append(Flip(run, _named(rule), was, rule.status, rule.reason))
-    gone = earlier.values()
-    return found + [Flip(run, _named(old), old.status, "-", "the rule is gone") for old in gone]
+def summary_rows(done: Regrading) -> list[dict[str, object]]:
+    """How many runs flipped, by scenario and rule; the most first."""
+    return [
+        {"scenario": scenario, "rule": rule, "before": before, "after": after, "runs": count}
+        for (scenario, rule, before, after), count in sorted(
+            done.summary.items(), key=lambda item: (-item[1], item[0])
+        )
+    ]
 
 
-def _identity(rule: RuleResult) -> tuple[int, str]:
-    return rule.index, rule.validator
+def flip_lines(flips: Sequence[Flip]) -> bytes:
+    """Flips for programs, one a line."""
+    return documents.lines([asdict(flip) for flip in flips])
 
 
-def _named(rule: RuleResult) -> str:
-    return f"[{rule.index}] {rule.label}"
-
-
-def document(found: Regraded) -> bytes:
-    """The flips for programs."""
-    rows = [asdict(flip) for flip in found.flips]
+def document(done: Regrading, flips: Sequence[Flip], *, preview: bool) -> bytes:
+    """Everything that flipped, for programs."""
+    rows = [asdict(flip) for flip in flips]
     return documents.document(
-        "regrade", "flips", rows, graded=found.graded, notes=list(found.notes)
+        "regrade",
+        "flips",
+        rows,
+        summary=summary_rows(done),
+        graded=done.graded,
+        changed=done.changed,
+        preview=preview,
+        notes=done.notes(),
     )

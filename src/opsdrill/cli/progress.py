@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 ROWS = 12
 """Running runs that the live table shows."""
+MANY = 500
+"""Counted things from which on their progress is told."""
+TELL_SECONDS = 5.0
+"""Seconds between two lines about it where there is no terminal."""
 WIDTH = 60
 """Characters of what is under way that it shows."""
 
@@ -40,6 +44,38 @@ def progress_for(out: Output, specs: Sequence[RunSpec]) -> Iterator[Progress]:
             yield live
     else:
         yield LineProgress(out, specs)
+
+
+@contextmanager
+def counting(out: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Tell how far some counted work is; nothing is told of little work.
+
+    Args:
+        what: what was done with those that are counted.
+        total: how many there are; from `MANY` on they are told.
+
+    Yields:
+        To be called with the number that is done.
+    """
+    if total < MANY:
+        yield lambda _done: None
+        return
+    if sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
+        from rich.progress import Progress as Bar
+
+        with Bar(console=out.console(), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done: bar.update(task, completed=done)
+        return
+    told = monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told
+        if monotonic() - told >= TELL_SECONDS:
+            told = monotonic()
+            out.note(f"{done} of {total} {what}")
+
+    yield tell
 
 
 class _Names:

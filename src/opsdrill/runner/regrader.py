@@ -1,0 +1,256 @@
+"""Grade kept runs again: some at a time here, or very many in several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.util import Finalize
+
+import orjson
+from pydantic import TypeAdapter
+
+from opsdrill.errors import OpsDrillError, StoreError
+from opsdrill.grading.engine import Grader
+from opsdrill.grading.flips import Flip, flips
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.result import Grade
+from opsdrill.model.run import RunSpec
+from opsdrill.model.scenario import Scenario
+from opsdrill.model.sealed import read_record
+from opsdrill.model.standing import Standing, read_standing
+from opsdrill.patterns import BoundedSearcher, Searcher
+from opsdrill.store.documents import GRADE, dump
+from opsdrill.store.store import Sealed, Store
+
+AT_ONCE = 100
+"""Runs that are read, graded and written together."""
+ALONE = 500
+"""Runs up to which further processes would cost more than they save."""
+_AHEAD = 3
+"""Chunks that wait for each process, so that none waits for work."""
+_GRADERS = 64
+"""Scenario versions whose rules are kept prepared."""
+_ANSWERS: TypeAdapter[tuple[HostAnswer, ...]] = TypeAdapter(tuple[HostAnswer, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Rules that take the place of the runs' own; `key` is the scenario whose runs they are for."""
+
+    scenario: Scenario
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How runs are graded again.
+
+    Args:
+        edited: the rules; None: each run's own.
+        also: keys of scenarios whose runs the edited rules may be used for besides their own.
+        preview: keep nothing.
+        by: who wants it, kept with every new grade.
+    """
+
+    edited: Edited | None = None
+    also: frozenset[str] = frozenset()
+    preview: bool = False
+    by: str | None = None
+
+
+@dataclass(slots=True)
+class Chunk:
+    """What became of some runs.
+
+    Args:
+        seen: how many there were.
+        graded: how many were graded.
+        changed: how many of them got another grade than their latest.
+        flips: what is judged otherwise.
+        notes: what is to be said, with the run it is said of.
+    """
+
+    seen: int = 0
+    graded: int = 0
+    changed: int = 0
+    flips: list[Flip] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Regrader:
+    """Grades runs of one store again.
+
+    Args:
+        store: where they are kept.
+        searcher: the regex engine.
+        manner: how.
+    """
+
+    def __init__(self, store: Store, searcher: Searcher, manner: Manner) -> None:
+        self._store = store
+        self._searcher = searcher
+        self._manner = manner
+        self._graders: dict[str, Grader] = {}
+
+    def chunk(self, runs: Sequence[str]) -> Chunk:
+        """Grade some runs and keep the grades that differ from the latest; at most `AT_ONCE`.
+
+        One that is deleted meanwhile is left out.
+        """
+        try:
+            return self._chunk(runs)
+        except KeyError:
+            found = Chunk(seen=len(runs))
+            for run in runs:
+                try:
+                    _add(found, self._chunk([run]))
+                except KeyError:
+                    found.notes.append(("is gone", run))
+            found.seen = len(runs)
+            return found
+
+    def _chunk(self, runs: Sequence[str]) -> Chunk:
+        found = Chunk(seen=len(runs))
+        changed: dict[str, Grade] = {}
+        for sealed in self._store.sealed(runs):
+            why = self._left_out(sealed)
+            if why is not None or sealed.record is None:
+                found.notes.append((why or "", sealed.run))
+                continue
+            grade = self._grade(sealed)
+            before = self._before(sealed)
+            found.graded += 1
+            found.flips += flips(sealed.run, sealed.scenario, before, grade)
+            if before is not None and before.grading_version != grade.grading_version:
+                versions = f"{before.grading_version} and {grade.grading_version}"
+                found.notes.append((f"grades of different versions ({versions})", sealed.run))
+            # The same grade is the same bytes: it is kept once.
+            if sealed.latest is None or dump(GRADE, grade) != sealed.latest:
+                changed[sealed.run] = grade
+        found.changed = len(changed)
+        if changed and not self._manner.preview:
+            self._store.add_grades(changed, cause="regrade", by=self._manner.by)
+        return found
+
+    def _left_out(self, sealed: Sealed) -> str | None:
+        if sealed.state != "done" or sealed.record is None:
+            return f"no sealed job record ({sealed.state}), left out"
+        edited = self._manner.edited
+        if edited is None or sealed.scenario in {edited.scenario.key, *self._manner.also}:
+            return None
+        return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
+
+    def _grade(self, sealed: Sealed) -> Grade:
+        try:
+            record = read_record(sealed.record or b"")
+            answers = _ANSWERS.validate_json(sealed.answers) if sealed.answers else ()
+        except ValueError as error:
+            raise _damaged(sealed.run, "evidence") from error
+        return self._grader(sealed).grade(record, answers)
+
+    def _before(self, sealed: Sealed) -> Standing | None:
+        try:
+            return read_standing(sealed.latest) if sealed.latest is not None else None
+        except ValueError as error:
+            raise _damaged(sealed.run, "latest grade") from error
+
+    def _grader(self, sealed: Sealed) -> Grader:
+        """The grader for a run. A version is the digest of the rules: one serves all its runs."""
+        edited = self._manner.edited
+        version = edited.version if edited else orjson.loads(sealed.spec)["scenario_version"]
+        known = self._graders.get(version)
+        if known is None:
+            scenario = edited.scenario if edited else _scenario(sealed)
+            if len(self._graders) >= _GRADERS:
+                self._graders.clear()
+            known = Grader(scenario, self._searcher, scenario_version=version)
+            self._graders[version] = known
+        return known
+
+
+def regrade_here(store: Store, runs: Sequence[str], manner: Manner) -> Generator[Chunk, None, None]:
+    """Grade runs again in this process, chunk by chunk in their order."""
+    with BoundedSearcher() as searcher:
+        regrader = Regrader(store, searcher, manner)
+        for some in _chunks(runs):
+            yield regrader.chunk(some)
+
+
+def regrade_in_processes(
+    opener: Callable[[], Store], runs: Sequence[str], manner: Manner
+) -> Generator[Chunk, None, None]:
+    """The same on all processors, for stores that several processes can use at once.
+
+    Args:
+        opener: opens the store in another process; it must be picklable.
+        runs: their ids.
+        manner: how.
+
+    Raises:
+        OpsDrillError: a process was killed; what it had kept stays.
+    """
+    # A fork would take over the database's connection and threads.
+    context = multiprocessing.get_context("spawn")
+    workers = len(os.sched_getaffinity(0))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start, initargs=(opener, manner)
+    )
+    try:
+        chunks = _chunks(runs)
+        waiting = deque(pool.submit(_work, some) for some in islice(chunks, workers * _AHEAD))
+        while waiting:
+            done: Future[Chunk] = waiting.popleft()
+            yield done.result()
+            waiting.extend(pool.submit(_work, some) for some in islice(chunks, 1))
+    except BrokenProcessPool as error:
+        raise OpsDrillError(
+            "a process that graded runs was killed",
+            hint="was memory short? give the command again to go on",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _chunks(runs: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (runs[start : start + AT_ONCE] for start in range(0, len(runs), AT_ONCE))
+
+
+_at_work: list[Regrader] = []
+
+
+def _start(opener: Callable[[], Store], manner: Manner) -> None:
+    """Set a process up. Whoever stops the command ends it; the terminal's key is not for it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store, searcher = opener(), BoundedSearcher()
+    Finalize(None, searcher.close, exitpriority=10)
+    Finalize(None, store.close, exitpriority=5)
+    _at_work.append(Regrader(store, searcher, manner))
+
+
+def _work(runs: Sequence[str]) -> Chunk:
+    return _at_work[0].chunk(runs)
+
+
+def _scenario(sealed: Sealed) -> Scenario:
+    try:
+        return RunSpec.model_validate_json(sealed.spec).scenario
+    except ValueError as error:
+        raise _damaged(sealed.run, "spec") from error
+
+
+def _add(total: Chunk, part: Chunk) -> None:
+    total.graded += part.graded
+    total.changed += part.changed
+    total.flips += part.flips
+    total.notes += part.notes
+
+
+def _damaged(run: str, what: str) -> StoreError:
+    return StoreError(f"the store is damaged: the {what} of run {run} cannot be read back")
