@@ -2,6 +2,16 @@
 
 from opsdrill.patterns.bounded import BoundedSearcher
 from opsdrill.patterns.pattern import Pattern, compile_pattern
-from opsdrill.patterns.searcher import Searched, Searcher, Span
+from opsdrill.patterns.searcher import Found, Searched, Searcher, Searches, Span, prepare
 
-__all__ = ["BoundedSearcher", "Pattern", "Searched", "Searcher", "Span", "compile_pattern"]
+__all__ = [
+    "BoundedSearcher",
+    "Found",
+    "Pattern",
+    "Searched",
+    "Searcher",
+    "Searches",
+    "Span",
+    "compile_pattern",
+    "prepare",
+]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from opsdrill.patterns.bulk import Bulk
 from opsdrill.patterns.exact import ExactSearcher
 from opsdrill.patterns.pattern import Pattern
-from opsdrill.patterns.searcher import Searched, Span
+from opsdrill.patterns.searcher import Searched, Searches, Span
 from opsdrill.patterns.sifted import Sifted
 
 SECONDS = 2.0
@@ -57,6 +58,10 @@ class BoundedSearcher:
             left = linear.search(self._sift(values), spans)
         exhausted = self._exact.search(pattern, values, left, spans) if left else []
         return Searched(tuple(spans), tuple(exhausted))
+
+    def prepare(self, patterns: Sequence[Pattern]) -> Searches:
+        """Make patterns ready to be searched together; for one thread at a time."""
+        return Bulk(patterns, self.search)
 
     def _sift(self, values: Sequence[str]) -> Sifted:
         """The values by kind; kept for the next pattern, since many ask the same values."""

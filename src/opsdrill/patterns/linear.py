@@ -173,10 +173,10 @@ class Program:
         if self.size * BLOCK > MOST_STEPS:
             raise NoTranslation
         # The public `search` makes a match object for each; this is what it calls.
-        self._match = program._regexp.Match
-        self._anywhere = re2._Anchor.UNANCHORED
+        self.match = program._regexp.Match
+        self.anywhere = re2._Anchor.UNANCHORED
 
     def find(self, text: bytes, begin: int, end: int) -> tuple[int, int]:
         """The first match from `begin` on as a span of `text`; (-1, -1) for none."""
-        span: tuple[int, int] = self._match(self._anywhere, text, begin, end)[0]
+        span: tuple[int, int] = self.match(self.anywhere, text, begin, end)[0]
         return span

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from opsdrill.patterns.sifted import SEPARATOR
 
 _BREAK = 0x0A
-_WORD = (string.digits + string.ascii_letters + "_").encode()
-_OTHER = bytes(byte for byte in range(256) if byte not in (*_WORD, _BREAK, SEPARATOR))
+WORD_BYTES = (string.digits + string.ascii_letters + "_").encode()
+OTHER_BYTES = bytes(byte for byte in range(256) if byte not in (*WORD_BYTES, _BREAK, SEPARATOR))
 
 
 def merge(codes: Mapping[str, int], sets: Iterable[str]) -> dict[str, int] | None:
@@ -33,7 +33,7 @@ def merge(codes: Mapping[str, int], sets: Iterable[str]) -> dict[str, int] | Non
     for number, accepted in enumerate(sets):
         for character in accepted:
             member[character].append(number)
-    words, others = iter(_WORD), iter(_OTHER)
+    words, others = iter(WORD_BYTES), iter(OTHER_BYTES)
     classes: dict[tuple[bool, tuple[int, ...]], int] = {}
     merged: dict[str, int] = {}
     for character, numbers in member.items():

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from opsdrill.errors import InvalidPattern
 from opsdrill.patterns.linear import Linear
-from opsdrill.patterns.translation import NoTranslation
+from opsdrill.patterns.translation import NoTranslation, Tree, parse
 from opsdrill.patterns.weight import set_weight
 
 LONGEST = 20_000
@@ -28,6 +28,16 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The parse tree that `re` makes of it; None where this Python's parser was not tried."""
+        with _quiet, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return parse(self.text)
+            except NoTranslation:
+                return None
 
     @cached_property
     def linear(self) -> Linear | None:

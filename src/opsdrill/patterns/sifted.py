@@ -67,8 +67,8 @@ class Group:
         short = [place for place in places if len(values[place]) <= BLOCK]
         lines = [place for place in short if "\n" not in values[place]]
         texts = [place for place in short if "\n" in values[place]]
-        self.lines = [Block(values, part, alphabet, 0x0A) for part in _parts(values, lines)]
-        self.texts = [Block(values, part, alphabet, SEPARATOR) for part in _parts(values, texts)]
+        self.lines = [Block(values, part, alphabet, 0x0A) for part in parts(values, lines)]
+        self.texts = [Block(values, part, alphabet, SEPARATOR) for part in parts(values, texts)]
 
     @property
     def places(self) -> list[int]:
@@ -127,7 +127,7 @@ def _learn(foreign: dict[str, bool], value: str) -> bool | None:
     return any(foreign[character] for character in found)
 
 
-def _parts(values: Sequence[str], places: list[int]) -> Iterator[list[int]]:
+def parts(values: Sequence[str], places: Sequence[int]) -> Iterator[list[int]]:
     """The places in parts whose values fill a block."""
     part: list[int] = []
     room = BLOCK

@@ -54,31 +54,31 @@ class Form:
     Attributes:
         positions: how positions are written.
         without: the character that no place may stand for.
+        ascii_edges: letters outside ASCII are no word bytes, so that the edges of ASCII words can
+            be named.
         loose: what the engine has no words for is left out, so that what is written is found in
             every value in which the pattern is, and maybe in more.
     """
 
     positions: Mapping[Any, str]
     without: str = ""
+    ascii_edges: bool = True
     loose: bool = False
 
 
 TEXT = Form(_POSITIONS)
 """For a single value."""
-_ENDS = {
-    op.AT_BEGINNING_STRING: "(?m:^)",
-    op.AT_BEGINNING: "(?m:^)",
-    op.AT_END_STRING: "(?m:$)",
-    op.AT_END: "(?m:$)",
-}
-LINE = Form({**_POSITIONS, **_ENDS}, "\n")
+_STARTS = {op.AT_BEGINNING_STRING: "(?m:^)", op.AT_BEGINNING: "(?m:^)"}
+_ENDS = {op.AT_END_STRING: "(?m:$)"}
+_LAST = {op.AT_END: "(?m:$)"}
+LINE = Form({**_POSITIONS, **_STARTS, **_ENDS, **_LAST}, "\n")
 """For values without line breaks that stand one a line: their ends are those of their lines."""
 _EDGES = {at: _POSITIONS[at] for at in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY)}
-WOVEN = Form({**_ENDS, **_EDGES})
-"""For values one a line whose own line breaks are written as another byte. The ends of the lines
-within a value cannot be named then."""
-LOOSE_LINE = Form({}, "\n", loose=True)
-LOOSE_WOVEN = Form({}, loose=True)
+WOVEN_ENDED = Form({**_STARTS, **_ENDS, **_EDGES}, ascii_edges=False)
+"""For values that end with a line break, one a line, their own line breaks and characters outside
+ASCII written as other bytes: neither `$` nor the ends of their own lines can be named."""
+WOVEN = Form({**WOVEN_ENDED.positions, **_LAST}, ascii_edges=False)
+"""The same for values that do not end with a line break."""
 
 
 class NoTranslation(Exception):
@@ -103,27 +103,25 @@ class Writing:
     """Writes one pattern down in the linear engine's syntax.
 
     Args:
-        tree: the parse tree of a pattern that compiles.
+        tree: the parse tree of a pattern that compiles; None where there is none.
         codes: the alphabet: the byte that stands for each character.
 
     Attributes:
         sets: for each place, the characters that it accepts.
         places: what stands for one character: its node and flags, as `accepted` takes them.
         edges: it names the edge of a word, where the engine takes only ASCII for words.
-        ascii_edges: it names the edge of an ASCII word, to which no other letter belongs.
         positions: it names a position other than the edge of a word.
         last_break: on a value that ends with a line break it may differ.
         emptiness: on an empty value it may differ.
     """
 
-    def __init__(self, tree: Tree, codes: Mapping[str, int]) -> None:
+    def __init__(self, tree: Tree | None, codes: Mapping[str, int]) -> None:
         self._tree = tree
         self._codes = codes
         self._characters = "".join(codes)
         self.sets: set[str] = set()
         self.places: set[tuple[Any, Any, int]] = set()
         self.edges = False
-        self.ascii_edges = False
         self.positions = False
         self.last_break = False
         self.emptiness = False
@@ -134,6 +132,8 @@ class Writing:
         Raises:
             NoTranslation: in this form it may differ.
         """
+        if self._tree is None:
+            raise NoTranslation
         try:
             return self._sequence(self._tree, int(self._tree.state.flags), form)
         except RecursionError:
@@ -192,11 +192,10 @@ class Writing:
             value = op.AT_MULTILINE.get(value, value)
         edge = value in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY)
         self.edges = self.edges or (edge and not flags & re.ASCII)
-        self.ascii_edges = self.ascii_edges or (edge and bool(flags & re.ASCII))
         self.positions = self.positions or not edge
         self.last_break = self.last_break or value is op.AT_END
         self.emptiness = self.emptiness or value is op.AT_NON_BOUNDARY
-        if value in form.positions:
+        if value in form.positions and (form.ascii_edges or not (edge and flags & re.ASCII)):
             return form.positions[value]
         if form.loose:
             return ""
@@ -238,10 +237,15 @@ class Translation(Writing):
 @lru_cache(maxsize=4096)
 def accepted(kind: Any, value: Any, flags: int, characters: str) -> str:
     """Which of some characters `re` accepts for a node of its tree that stands for one."""
+    return "".join(matcher(kind, value, flags).findall(characters))
+
+
+def matcher(kind: Any, value: Any, flags: int) -> re.Pattern[str]:
+    """What `re` itself makes of a node of its tree that stands for one character."""
     node = (kind, list(value) if kind is op.IN else value)
     alone = re_parser.SubPattern(re_parser.State(), [node])
-    found: list[str] = re_compiler.compile(alone, flags).findall(characters)
-    return "".join(found)
+    compiled: re.Pattern[str] = re_compiler.compile(alone, flags)
+    return compiled
 
 
 def _times(low: int, high: int, *, loose: bool) -> str:
