@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BytesIO
 
 import ijson
 
+from opsdrill.evidence.importers.json_stream import JsonStream
 from opsdrill.evidence.importers.rows import row
 
 _ROWS = 50
@@ -48,7 +50,7 @@ class Glimpse:
         """
         found: dict[str, object] = {}
         try:
-            for path, event, value in ijson.parse(self.head, use_float=True):
+            for path, event, value in ijson.parse(JsonStream(BytesIO(self.head)), use_float=True):
                 if event == "map_key" or event.startswith("end"):
                     continue
                 found.setdefault(path, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 
 import orjson
 
@@ -10,8 +11,8 @@ import orjson
 def row(line: bytes) -> object:
     """The JSON value that one line holds; None where it holds none.
 
-    Bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD: one bad character does not
-    lose a line.
+    Bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD, numbers that are none or
+    beyond the machine's become null: one bad value does not lose a line.
     """
     try:
         return orjson.loads(line)
@@ -19,11 +20,23 @@ def row(line: bytes) -> object:
         pass
     text = line.decode(errors="replace")
     try:
-        # The C scanner takes NaN, which is harmless here, and halves of surrogate pairs.
-        value = json.loads(text)
+        # The C scanner takes halves of surrogate pairs, and numbers that no JSON holds.
+        value = json.loads(
+            text, parse_constant=lambda _: None, parse_float=_finite, parse_int=_small
+        )
         return orjson.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         return None
+
+
+def _finite(digits: str) -> float | None:
+    value = float(digits)
+    return value if isfinite(value) else None
+
+
+def _small(digits: str) -> int | None:
+    value = int(digits) if len(digits) <= 20 else 0
+    return value if digits == str(value) and -(2**63) <= value < 2**64 else None
 
 
 def within(value: object, *path: str | int) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ import ijson
 
 from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.evidence.importers.glimpse import Glimpse
+from opsdrill.evidence.importers.json_stream import TEXT_LIMIT, JsonStream
 from opsdrill.evidence.importers.rows import row
 
 HEAD = 1024 * 1024
 """Bytes that are looked at to find the format."""
-LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of one line, or of one text in a document; a longer one is not read."""
+LINE_LIMIT = TEXT_LIMIT
+"""Bytes of one line; a longer one is not read."""
 MEMBER_LIMIT = 8 * 1024**3
 """Bytes of one file of a ZIP archive, unpacked."""
 
@@ -119,7 +121,7 @@ class Source:
         """
         with self._opened() as stream:
             try:
-                yield from ijson.items(_Clean(stream), path, use_float=True)
+                yield from ijson.items(JsonStream(stream), path, use_float=True)
             except ijson.JSONError as error:
                 raise Damaged(f"the document breaks off or is damaged ({_first(error)})") from None
 
@@ -153,30 +155,9 @@ class Source:
             with self._opener() as stream:
                 stream.read(self._skip)
                 yield stream
-        except (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
             # RuntimeError: a member that is encrypted; KeyError: one that is not there.
             raise Damaged(f"it cannot be read on ({_reason(error)})") from None
-
-
-class _Clean(io.RawIOBase):
-    """Bytes for a JSON parser: what is no UTF-8 is replaced, a text without an end is refused."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._since_quote = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        quote = data.rfind(b'"')
-        self._since_quote = self._since_quote + len(data) if quote < 0 else len(data) - quote
-        if self._since_quote > LINE_LIMIT:
-            raise Damaged(f"a text in it is longer than {LINE_LIMIT // 1024**2} MiB")
-        if data.isascii() and not self._decoder.getstate()[0]:
-            return data
-        clean = self._decoder.decode(data, final=not data).encode()
-        # An empty answer would be taken for the end.
-        return clean if clean or not data else self.read(size)
 
 
 class _Bounded(io.RawIOBase):
