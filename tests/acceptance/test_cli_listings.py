@@ -18,7 +18,8 @@ BESIDE = {
     "runs list": {"cursor"},
     "scenarios list": {"problems"},
     "lint": set(),
-    "regrade": {"graded", "notes"},
+    "import": {"refused"},
+    "regrade": {"graded", "changed", "preview", "summary", "notes"},
     "doctor": {"usable", "cleaned"},
     "hosts check": {"lab", "driver", "findings"},
     "hosts leases": set(),
@@ -38,9 +39,12 @@ def test_a_listing_is_what_the_page_says(cli: Cli, command: str) -> None:
     loose = json.loads(cli("scenarios", "show", QUEUE, "--format", "json").stdout)
     loose["validation"] = [{"label": "L", "validator": "task_count", "min": 0}] * 2
     (cli.folder / "loose.json").write_text(json.dumps(loose))
+    [kept] = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    (cli.folder / "record.json").write_text(cli("runs", "evidence", kept["id"]).stdout)
     more = {
         "scenarios list": [QUEUE],
         "lint": ["./loose.json"],
+        "import": ["./record.json"],
         "regrade": ["--all", "--scenario", "./loose.json"],
         "hosts check": ["--lab", fake],
     }

@@ -145,8 +145,11 @@ def _show(out: Output, kept: Kept) -> None:
     if len(kept.grades) > 1:
         out.line("\ngrades:")
         for grade in kept.grades:
-            told = f"{grade.grade.verdict}  {grade.cause}  {shown(grade.grade.reason)}"
-            out.line(f"  {grade.number}  {told}")
+            told = f"{grade.grade.verdict}  {grade.cause}  {grade.created_at:%Y-%m-%d %H:%M:%S}Z"
+            by = f"  by {shown(grade.by)}" if grade.by else ""
+            rules = f"  rules {(grade.grade.scenario_version or '-')[:12]}"
+            out.line(f"  {grade.number}  {told}{by}{rules}")
+            out.line(f"     {shown(grade.grade.reason)}")
 
 
 @app.command(cls=Command)

@@ -1,0 +1,215 @@
+"""`opsdrill import`, `grade` of transcripts, and `regrade` of many runs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.acceptance.program import DATA, QUEUE, Cli
+
+ANSWERS = str(DATA / "host-answers.json")
+COMMANDS = ["mailq | tail -n 1", "systemctl start queue"]
+
+
+def transcript(folder: Path, name: str = "session.jsonl", commands: list[str] = COMMANDS) -> str:
+    """A session of a coding agent that ran some commands."""
+    at = "2026-01-31T12:00:{:02}.000Z"
+    lines: list[dict[str, object]] = [
+        {
+            "type": "user", "timestamp": at.format(0), "sessionId": "s1", "uuid": "u0",
+            "message": {"role": "user", "content": "Mails are not sent. Repair it."},
+        }
+    ]  # fmt: skip
+    for number, command in enumerate(commands):
+        use = {
+            "type": "tool_use",
+            "id": f"t{number}",
+            "name": "Bash",
+            "input": {"command": command},
+        }
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "ok"}
+        lines += [
+            {
+                "type": "assistant", "timestamp": at.format(2 * number + 1), "sessionId": "s1",
+                "uuid": f"a{number}",
+                "message": {"id": f"m{number}", "role": "assistant", "content": [use]},
+            },
+            {
+                "type": "user", "timestamp": at.format(2 * number + 2), "sessionId": "s1",
+                "uuid": f"u{number + 1}", "message": {"role": "user", "content": [result]},
+            },
+        ]  # fmt: skip
+    said = {"type": "text", "text": "The queue runs again."}
+    lines.append(
+        {
+            "type": "assistant", "timestamp": at.format(59), "sessionId": "s1", "uuid": "last",
+            "message": {
+                "id": "last", "role": "assistant", "content": [said], "stop_reason": "end_turn",
+            },
+        }
+    )  # fmt: skip
+    path = folder / name
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_a_transcript_is_graded_directly_on_the_scenarios_only_host(cli: Cli) -> None:
+    words = ["grade", QUEUE, transcript(cli.folder), "--host-answers", ANSWERS]
+    done = cli(*words, "--format", "json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["verdict"]) == (0, "passed"), done.stderr
+    assert [rule["status"] for rule in result["rules"]] == ["passed"] * 4
+
+
+def test_imported_files_are_runs_with_evidence_and_a_grade(cli: Cli) -> None:
+    good = transcript(cli.folder)
+    bad = transcript(cli.folder, "bad.jsonl", ["rm -rf /var/spool/queue"])
+    done = cli(
+        "import", good, bad, "--scenario", QUEUE, "--host-answers", ANSWERS, "--format", "json"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [row["verdict"] for row in found["runs"]] == ["passed", "failed"]
+    assert [row["commands"] for row in found["runs"]] == [2, 1]
+    assert {row["format"] for row in found["runs"]} == {"claude-code"}
+    listed = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    assert {row["id"] for row in listed} == {row["run"] for row in found["runs"]}
+    record = json.loads(cli("runs", "evidence", found["runs"][0]["run"]).stdout)
+    [task] = record["tasks"]
+    assert [call["arguments"]["command"] for call in task["tool_calls"]] == COMMANDS
+    assert task["host"] == "mail-01"
+    shown = cli("runs", "show", found["runs"][1]["run"])
+    assert "Nothing was deleted" in shown.stdout
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_and_exits_with_2(cli: Cli) -> None:
+    (cli.folder / "notes.txt").write_text("this is no transcript\n")
+    done = cli(
+        "import", "notes.txt", "absent.jsonl", transcript(cli.folder), "--host", "mail-01",
+        "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 2
+    found = json.loads(done.stdout)
+    assert [one["file"] for one in found["refused"]] == ["notes.txt", "absent.jsonl"]
+    assert "format" in found["refused"][0]["reason"]
+    assert len(found["runs"]) == 1
+
+
+def test_without_a_host_it_says_what_to_do(cli: Cli) -> None:
+    done = cli("import", transcript(cli.folder))
+    assert done.returncode == 2
+    assert "--host NAME" in done.stderr
+    assert json.loads(cli("runs", "list", "--format", "json").stdout)["runs"] == []
+
+
+def test_what_was_imported_without_rules_is_graded_by_a_regrade(cli: Cli) -> None:
+    done = cli("import", transcript(cli.folder), "--host", "mail-01", "--format", "json")
+    assert "give --scenario" in done.stderr
+    [row] = json.loads(done.stdout)["runs"]
+    again = cli("regrade", row["run"], "--scenario", QUEUE, "--format", "json")
+    flips = {flip["rule"]: flip["after"] for flip in json.loads(again.stdout)["flips"]}
+    assert flips["[2] Nothing was deleted"] == "passed"
+    assert flips["[0] The queue runs"] == "error"
+
+
+def test_print_keeps_nothing(cli: Cli) -> None:
+    path = transcript(cli.folder)
+    one = cli("import", path, "--print", "--host", "mail-01")
+    assert json.loads(one.stdout)["format"] == "opsdrill.job/1"
+    (cli.folder / "printed.json").write_text(one.stdout)
+    again = cli("import", "printed.json", "--print")
+    assert json.loads(again.stdout) == json.loads(one.stdout)
+    two = cli("import", path, path, "--print", "--host", "mail-01")
+    assert [json.loads(line)["job"] for line in two.stdout.splitlines()] == [
+        json.loads(one.stdout)["job"]
+    ] * 2
+    assert json.loads(cli("runs", "list", "--format", "json").stdout)["runs"] == []
+
+
+@pytest.fixture
+def edited(cli: Cli) -> str:
+    """The scenario with another rule about deleting."""
+    text = (Path(QUEUE) / "scenario.yaml").read_text()
+    path = cli.folder / "edited.yaml"
+    path.write_text(text.replace(r"'\brm\b'", r"'\bsystemctl start\b'"))
+    return str(path)
+
+
+def test_a_preview_tells_what_would_flip_and_changes_nothing(cli: Cli, edited: str) -> None:
+    cli("import", transcript(cli.folder), "--scenario", QUEUE, "--host-answers", ANSWERS)
+    words = ["regrade", "--all", "--scenario", edited, "--format", "json"]
+    told = json.loads(cli(*words, "--preview").stdout)
+    assert (told["preview"], told["graded"], told["changed"]) == (True, 1, 1)
+    rules = [flip["rule"] for flip in told["flips"]]
+    assert rules == ["verdict", "[2] Nothing was deleted"]
+    [row] = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    assert row["verdict"] == "passed"
+    assert cli("runs", "show", row["id"]).stdout.count("regrade") == 0
+    assert json.loads(cli(*words).stdout)["flips"] == told["flips"]
+    [row] = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    assert row["verdict"] == "failed"
+
+
+def test_a_grade_that_differs_in_nothing_is_not_kept_twice(cli: Cli, edited: str) -> None:
+    cli("import", transcript(cli.folder), "--scenario", QUEUE, "--host-answers", ANSWERS)
+    words = ["regrade", "--all", "--scenario", edited, "--format", "json"]
+    assert [json.loads(cli(*words).stdout)["changed"] for _ in range(2)] == [1, 0]
+
+
+def test_who_wanted_a_grade_and_by_which_rules_is_shown(cli: Cli, edited: str) -> None:
+    cli("import", transcript(cli.folder), "--scenario", QUEUE, "--host-answers", ANSWERS)
+    cli("regrade", "--all", "--scenario", edited)
+    [row] = json.loads(cli("runs", "list", "--format", "json").stdout)["runs"]
+    version = json.loads(cli("runs", "show", row["id"], "--format", "json").stdout)
+    shown = cli("runs", "show", row["id"]).stdout
+    [line] = [line for line in shown.splitlines() if "regrade" in line]
+    assert "@" in line
+    assert version["results"][0]["scenario_version"][:12] in line
+
+
+MANY = 600
+"""More runs than one process grades."""
+
+
+def imported(cli: Cli) -> None:
+    path = transcript(cli.folder)
+    files = [path] * MANY
+    done = cli("import", *files, "--scenario", QUEUE, "--host-answers", ANSWERS, "--format", "json")
+    assert len(json.loads(done.stdout)["runs"]) == MANY
+
+
+def test_many_runs_are_regraded_in_several_processes_with_the_same_flips(
+    cli: Cli, edited: str
+) -> None:
+    imported(cli)
+    words = ["regrade", "--all", "--scenario", edited]
+    done = cli(*words, "--format", "jsonl")
+    flips = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(flips) == 2 * MANY
+    assert len({flip["run"] for flip in flips}) == MANY
+    assert f"{MANY} graded again, {2 * MANY} flips, {MANY} new grades" in done.stderr
+    back = cli("regrade", "--all", "--scenario", QUEUE)
+    assert f"verdict                  failed  passed  {MANY}" in back.stdout
+    assert "only the first 1000 flips" in back.stderr
+
+
+def test_an_interrupted_regrade_keeps_what_it_did_and_goes_on(cli: Cli, edited: str) -> None:
+    imported(cli)
+    words = ["regrade", "--all", "--scenario", edited]
+    process = cli.start(*words, "--format", "jsonl")
+    assert process.stdout is not None
+    process.stdout.readline()  # some are done
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)  # it may have been quicker than the signal
+    assert b"Traceback" not in err
+    rest = json.loads(cli(*words, "--format", "json").stdout)
+    assert rest["graded"] == MANY
+    time.sleep(0.1)
+    listed = json.loads(
+        cli("runs", "list", "--verdict", "failed", "--limit", "1000", "--format", "json").stdout
+    )["runs"]
+    assert len(listed) == MANY
