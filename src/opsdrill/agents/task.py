@@ -10,7 +10,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from opsdrill.errors import HostError, HostUnreachable
-from opsdrill.evidence.cut import cut
+from opsdrill.evidence.cut import as_given
 from opsdrill.hosts.driver import Host
 from opsdrill.model.event import (
     JobEvent,
@@ -24,8 +24,6 @@ from opsdrill.model.event import (
 from opsdrill.model.host import Command, HostAnswer
 from opsdrill.model.job import Outcome, TaskStatus, ToolKind
 
-OUTPUT_KEPT = 256 * 1024
-"""Characters of a tool call's output that are reported; the middle of a longer one is left out."""
 EDIT_LIMIT = 8 * 1024 * 1024
 """Bytes of a file that can be edited."""
 
@@ -239,6 +237,9 @@ def _outcome(answer: HostAnswer) -> Outcome:
 
 def _output(answer: HostAnswer) -> str:
     """Standard output, then standard error, then why there is no exit status."""
-    parts = [answer.stdout, answer.stderr, answer.reason if answer.exit_code is None else None]
-    text = "\n".join(part.rstrip("\n") for part in parts if part)
-    return cut(text, OUTPUT_KEPT)
+    parts = [
+        as_given(answer.stdout, answer.stdout_bytes),
+        as_given(answer.stderr, answer.stderr_bytes),
+        answer.reason if answer.exit_code is None else None,
+    ]
+    return "\n".join(part.rstrip("\n") for part in parts if part)

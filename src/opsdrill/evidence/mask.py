@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
+from opsdrill.evidence.cut import LEFT_OUT
 from opsdrill.evidence.forms import forms, in_a_pattern
 from opsdrill.patterns.literals import Literals, Place
 from opsdrill.patterns.tokens import SHAPES, Tokens
@@ -44,6 +45,7 @@ class Mask:
         fit = [(name, value) for name, value in given if _unfit(name, value, shown) is None]
         self._secrets = _literals(fit, forms)
         self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))
+        self._reversed = self._secrets.reversed()
         self._tokens = _all_tokens()
         self._kept: frozenset[str] = frozenset()
         names = "|".join(sorted(map(re.escape, shown), key=len, reverse=True))
@@ -61,24 +63,45 @@ class Mask:
         """Bytes of the longest way of writing one of the named secrets."""
         return self._secrets.longest
 
-    def text(self, text: str, *, cut: bool = False) -> str:
+    def text(self, text: str, *, cut: bool = False, resumed: bool = False) -> str:
         """The text with every secret masked.
 
         Args:
             cut: something was left out at its end, so that a secret may be there in part.
+            resumed: something was left out before its beginning.
         """
         if len(text) < SHORTEST or text in self._kept:
             return text
         data = text.encode("utf-8", "surrogatepass")
-        masked = self.data(data, cut=cut)
+        masked = self.data(data, cut=cut, resumed=resumed)
         return text if masked is data else masked.decode("utf-8", "surrogatepass")
 
-    def data(self, data: bytes, *, cut: bool = False) -> bytes:
+    def output(self, text: str) -> str:
+        """As `text`, for output that says of itself what was left out (see `cut`)."""
+        marks = list(LEFT_OUT.finditer(text))
+        if not marks:
+            return self.text(text)
+        parts, end, resumed = [], 0, False
+        for mark in marks:
+            parts += [self.text(text[end : mark.start()], cut=True, resumed=resumed), mark[0]]
+            end, resumed = mark.end(), "characters" in mark[0]
+        if resumed and text[end : end + 1] == "\n":
+            parts.append("\n")
+            end += 1
+        return "".join((*parts, self.text(text[end:], resumed=resumed)))
+
+    def data(self, data: bytes, *, cut: bool = False, resumed: bool = False) -> bytes:
         """As `text`, for bytes of any kind; the very same object where nothing is masked."""
         masked = self._replace(data, self._secrets.places, _plainly)
-        if cut and (begun := self._secrets.begun(masked, CUT_LEAST)) is not None:
-            masked = masked[: begun.start] + _plainly(begun.name)
-        return self._without_tokens(masked, _plainly)
+        masked = self._without_tokens(masked, _plainly)
+        if cut:
+            begun = self._secrets.begun(masked, CUT_LEAST) or self._tokens.begun(masked)
+            if begun is not None and not masked.endswith(b"]"):
+                masked = masked[: begun.start] + _plainly(begun.name)
+        if resumed and (ended := self._reversed.begun(masked[: self.longest][::-1], CUT_LEAST)):
+            size = min(len(masked), self.longest) - ended.start
+            masked = _plainly(ended.name) + masked[size:]
+        return masked
 
     def pattern(self, pattern: str) -> str:
         r"""A regular expression with every secret in it as it now stands in evidence.

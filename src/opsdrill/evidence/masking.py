@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from opsdrill.evidence.mask import Mask
+from opsdrill.model.event import ToolReturned
+from opsdrill.model.job import ToolCall
 from opsdrill.model.rules import PatternMatch
 from opsdrill.model.scenario import Reply
 
@@ -22,6 +24,12 @@ _PATTERNS: frozenset[tuple[type[BaseModel], str]] = frozenset(
     {(PatternMatch, "pattern"), (Reply, "when")}
 )
 """The fields that are regular expressions."""
+
+
+_OUTPUTS: frozenset[tuple[type[BaseModel], str]] = frozenset(
+    {(ToolReturned, "output"), (ToolCall, "output")}
+)
+"""The fields that may say of themselves what was left out of them."""
 
 
 def masked(mask: Mask, model: M) -> M:
@@ -51,7 +59,7 @@ class Masking:
         changed: dict[str, Any] = {}
         for name, old in model.__dict__.items():
             if isinstance(old, str):
-                new: Any = self._text(old, pattern=(kind, name) in _PATTERNS)
+                new: Any = self._text(old, (kind, name))
             else:
                 new = self._value(old)
             if new is not old:
@@ -77,8 +85,14 @@ class Masking:
             case _:
                 return value
 
-    def _text(self, old: str, *, pattern: bool = False) -> str:
-        new = self._mask.pattern(old) if pattern else self._mask.text(old)
+    def _text(self, old: str, field: tuple[type[BaseModel], str] | None = None) -> str:
+        pattern = field in _PATTERNS
+        if pattern:
+            new = self._mask.pattern(old)
+        elif field in _OUTPUTS:
+            new = self._mask.output(old)
+        else:
+            new = self._mask.text(old)
         if new is not old:
             self.names |= set(self._mask.names(old, pattern=pattern))
         return new

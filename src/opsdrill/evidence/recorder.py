@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from opsdrill.evidence.cut import OutputBudget
+from opsdrill.evidence.cut import CALL_KEPT, OutputBudget
 from opsdrill.evidence.draft import Draft
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masking import masked
@@ -55,7 +55,7 @@ class Recorder:
         self._clock = clock
         self._mask = mask or Mask()
         self._draft = Draft(masked(self._mask, ticket))
-        self._budget = OutputBudget()
+        self._budget = OutputBudget(each=CALL_KEPT)
         self._seq = 0
         self._last: datetime | None = None
         self._lock = threading.Lock()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import re2
@@ -48,7 +49,6 @@ class Literals:
         }
         self.longest = max(map(len, self._names), default=0)
         """Bytes of the longest text."""
-        self._finder = _Finder(self._by_head) if self._names else None
 
     def places(self, data: bytes) -> list[Place]:
         """The parts of `data` that these texts cover, in order and apart from each other.
@@ -57,7 +57,7 @@ class Literals:
         the first, of the longest of those.
         """
         found: list[Place] = []
-        if self._finder is None:
+        if not self._names:
             return found
         position, size, overlaps = 0, len(data), 0
         while (start := self._finder.find(data, position, size)) >= 0:
@@ -75,6 +75,14 @@ class Literals:
             # From the next byte on, for a text that begins inside this one and ends behind it.
             position = start + 1 if overlaps < OVERLAPS else end
         return found
+
+    @cached_property
+    def _finder(self) -> _Finder:
+        return _Finder(self._by_head)
+
+    def reversed(self) -> Literals:
+        """The same texts from their ends to their beginnings."""
+        return Literals({text[::-1]: name for text, name in self._names.items()})
 
     def _longest_at(self, data: bytes, start: int) -> bytes | None:
         """The longest text that begins here; None where none does."""

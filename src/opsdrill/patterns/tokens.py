@@ -21,6 +21,12 @@ from opsdrill.patterns.literals import Place
 MEMORY = 64 * 1024**2
 """Bytes that the engine may take with all it remembers while it searches."""
 
+_TAIL = 4096
+_BEGUN = 8
+"""Bytes of a token's beginning that tell it."""
+_RESTS = (b"Ab3" * 100, b"ab3" * 100, b"QZ2" * 100, b"Ab3" * 30 + b"@a")
+"""What may have followed where a text was cut: by one of these a token is completed."""
+
 _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
 
@@ -227,6 +233,17 @@ class Tokens:
             if place is not None:
                 found.append(place)
             position = max(place.end if place else 0, start + 1)
+
+    def begun(self, data: bytes) -> Place | None:
+        """A token that begins in the last word of `data` and does not end in it."""
+        size = len(data)
+        tail = data[-_TAIL:]
+        word = tail[len(tail) - len(tail.split()[-1]) :] if tail[-1:].strip() else b""
+        for rest in _RESTS:
+            for place in self.places(word + rest) if len(word) >= _BEGUN else ():
+                if place.start <= len(word) - _BEGUN and place.end > len(word):
+                    return Place(size - len(word) + place.start, size, place.name)
+        return None
 
     def _read(self, data: bytes, start: int) -> Place | None:
         """The token that begins here; None where what stands here is only a place for one."""

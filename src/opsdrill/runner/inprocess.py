@@ -11,6 +11,7 @@ from functools import partial
 from weakref import WeakSet
 
 from opsdrill.errors import UsageError
+from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import RunEvent
@@ -104,6 +105,12 @@ class InProcessEngine:
         stored = await self._stored(run)
         if stored.state in ("planned", "running"):
             raise UsageError(f"run {run} is not over yet", hint="cancel it or wait for it first")
+        if stored.spec.masked:
+            raise UsageError(
+                f"run {run} cannot be planned again from what was kept: secrets in it are masked"
+                f" ({', '.join(stored.spec.masked)})",
+                hint="run its scenario's file again",
+            )
         again = stored.spec.model_copy(
             update={
                 "id": self._tools.new_id(),
@@ -162,8 +169,12 @@ class InProcessEngine:
         try:
             return store.get(spec.id).state == "planned"
         except KeyError:
-            store.plan(spec)
+            store.plan(self._kept(spec).spec)
             return True
+
+    def _kept(self, spec: RunSpec) -> MaskedSpec:
+        """The run as it is kept."""
+        return masked_spec(self._tools.mask(spec.lab), spec, self._tools.files)
 
     def _start_next(self) -> None:
         while self._queue and len(self._tasks) < self._parallel and not self._closed:
@@ -177,8 +188,10 @@ class InProcessEngine:
             await run(spec, self._tools)
         except Exception as error:
             # The store failed: nobody will find the result there, so it is told here at least.
-            log.debug("run %s could not be kept", spec.id, exc_info=error)
-            self._publish(RunEvent(spec.id, result=stopped(spec, Stop.of(error, None))))
+            log.debug("run %s could not be kept: %s", spec.id, type(error).__name__)
+            kept, stop = self._kept(spec), Stop.of(error, None)
+            stop = replace(stop, reason=kept.mask.text(stop.reason))
+            self._publish(RunEvent(spec.id, result=stopped(kept.spec, stop)))
         finally:
             self._submitted.pop(spec.id, None)
 
@@ -197,7 +210,8 @@ class InProcessEngine:
 
     async def _drop(self, run_id: str) -> None:
         """End a run that never began."""
-        result = broken_off(self._submitted[run_id], "cancelled", "cancelled before it began")
+        spec = self._kept(self._submitted[run_id]).spec
+        result = broken_off(spec, "cancelled", "cancelled before it began")
         await self._tools.archive.keep(self._tools.archive.store.finish, run_id, result, None)
         self._publish(RunEvent(run_id, result=result))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, ParamSpec
 
+from opsdrill.evidence.masked_spec import MaskedSpec
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Phase, PhaseName, Result
 from opsdrill.model.run import RunSpec
@@ -35,14 +36,22 @@ class Journal:
     """The run's own account, kept in the store as it grows and published.
 
     `attempt` is 0 until the run began. `acted` says whether the agent had begun to act;
-    `warnings` go into the result.
+    `warnings` go into the result. Secrets in what is told and kept are masked here, so that
+    reasons and warnings may be given as they come.
+
+    Args:
+        spec: the run.
+        tools: what it works with.
+        kept: the run as it is kept, and its mask.
     """
 
-    def __init__(self, spec: RunSpec, tools: RunTools) -> None:
+    def __init__(self, spec: RunSpec, tools: RunTools, kept: MaskedSpec) -> None:
         self.spec = spec
+        self.kept = kept.spec
+        self.mask = kept.mask
         self.attempt = 0
         self.acted = False
-        self.warnings: list[str] = []
+        self.warnings: list[str] = list(kept.warnings)
         self.store = tools.archive.store
         self.keep = tools.archive.keep
         self._tools = tools
@@ -72,7 +81,7 @@ class Journal:
     @property
     def warned(self) -> tuple[str, ...]:
         """The warnings so far."""
-        return tuple(self.warnings)
+        return tuple(map(self.mask.text, self.warnings))
 
     @property
     def worked(self) -> PhaseName | None:
@@ -109,8 +118,9 @@ class Journal:
             answers = tuple(notes.answers)
             self.later(self.store.save_steps, self.spec.id, self.attempt, name, answers)
         ended = self._tools.clock()
+        why = None if reason is None else self.mask.text(reason)
         self._record(
-            Phase(name=name, status=status, started_at=started, ended_at=ended, reason=reason)
+            Phase(name=name, status=status, started_at=started, ended_at=ended, reason=why)
         )
         # All is handed over before anything is waited for, so that no cancellation comes between.
         landing, self._landing = self._landing, []

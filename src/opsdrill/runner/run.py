@@ -11,18 +11,22 @@
     done       hosts are given back, the result is kept and told
 
 A stop before the grade ends in `error` and says whose fault it was; only what the agent did
-lowers a grade. Hosts are given back whatever happens.
+lowers a grade. Hosts are given back whatever happens. Secrets are masked at the source of what is
+kept, so that grading sees what a later regrade will see.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from opsdrill.agents.adapter import Adapter
 from opsdrill.errors import LeaseLost, OpsDrillError
+from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.grading.engine import grade
 from opsdrill.hosts.driver import Host
 from opsdrill.model.host import HostAnswer
@@ -65,34 +69,40 @@ async def run(spec: RunSpec, tools: RunTools) -> Result:
         Exception: what the store raises when it cannot keep the run; everything else that goes
             wrong is the result.
     """
-    journal = Journal(spec, tools)
+    kept = masked_spec(tools.mask(spec.lab), spec, tools.files)
+    journal = Journal(spec, tools, kept)
     verdict: Grade | None = None
     try:
         verdict = await _drill(spec, tools, journal)
-        result = graded(spec, verdict, phases=journal.phases, warnings=journal.warned)
+        result = graded(kept.spec, verdict, phases=journal.phases, warnings=journal.warned)
     except asyncio.CancelledError:
         if not journal.attempt:
             raise
         reason = f"cancelled in the phase {journal.worked or PHASES[0]}"
         phases, warnings = journal.phases, journal.warned
         await journal.finish(
-            broken_off(spec, "cancelled", reason, phases=phases, warnings=warnings), None
+            broken_off(kept.spec, "cancelled", reason, phases=phases, warnings=warnings), None
         )
         raise
     except Exception as error:
         if not journal.attempt:
             raise
         if not isinstance(error, OpsDrillError):
-            log.debug("run %s failed", spec.id, exc_info=error)
+            log.debug("run %s failed\n%s", spec.id, kept.mask.text(_trace(error)))
+        stop = Stop.of(error, journal.worked)
         result = stopped(
-            spec,
-            Stop.of(error, journal.worked),
+            kept.spec,
+            replace(stop, reason=kept.mask.text(stop.reason)),
             phases=journal.phases,
             warnings=journal.warned,
             after_agent=journal.acted,
         )
     await journal.finish(result, verdict)
     return result
+
+
+def _trace(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()
 
 
 async def _drill(spec: RunSpec, tools: RunTools, journal: Journal) -> Grade:
@@ -115,19 +125,20 @@ async def _phases(
     spec: RunSpec, tools: RunTools, journal: Journal, given_back: AsyncExitStack
 ) -> Grade:
     """The phases, one after the other; what a phase needs of an earlier one is a plain value."""
-    scenario, store = spec.scenario, journal.store
+    scenario, rules, store = spec.scenario, journal.kept.scenario, journal.store
     async with journal.phase("preflight"):
         driver = tools.driver(spec.lab)
         adapter = tools.adapter(spec.agent.adapter)(context_of(spec))
         leased = await lease(spec, journal.attempt, tools, driver, given_back)
-        await preflight(scenario, driver, adapter)
+        await preflight(rules, driver, adapter)
     async with journal.phase("provision") as notes:
-        hosts = await provision(spec, driver, journal, given_back, leased)
+        provided = await provision(spec, driver, journal, given_back, leased)
+        hosts = provided.masked
         await requires(scenario, hosts, notes.answers, spec.lab.user_of)
         if not driver.throw_away:
             # What an earlier run left; where nothing was left, steps fail.
             await restore(scenario, hosts, notes.answers)
-        await put_files(scenario, spec.files, hosts, tools.archive)
+        await put_files(scenario, spec.files, hosts, tools.archive, tools.files)
     async with journal.phase("setup") as notes:
         notes.skipped = None if scenario.setup else "the scenario has no setup steps"
         await setup(scenario, hosts, notes.answers)
@@ -136,14 +147,14 @@ async def _phases(
         await ready(scenario, hosts, notes.answers)
         await on_each(hosts, lambda name: hosts[name].mark())
     async with journal.phase("execute"):
-        record = await _execute(spec, tools, journal, adapter, hosts)
+        record = await _execute(spec, tools, journal, adapter, provided.true)
     async with journal.phase("validate"):
         for facts, changed in await changes(hosts, journal.warnings):
             journal.later(store.save_host, spec.id, journal.attempt, facts, changed)
         answers = await _ask_hosts(spec, journal, hosts)
         version = spec.scenario_version
         return await asyncio.to_thread(
-            grade, scenario, record, answers, tools.searcher, scenario_version=version
+            grade, rules, record, answers, tools.searcher, scenario_version=version
         )
 
 
@@ -161,7 +172,8 @@ async def _execute(
         journal.attempt,
         lambda event: tools.publish(RunEvent(spec.id, job=event)),
     )
-    recorder = Attendance(events, ticket(spec.scenario), tools.clock)
+    told = ticket(journal.kept.scenario)
+    recorder = Attendance(events, told, tools.clock, journal.mask)
     users = {name: user for name in hosts if (user := spec.lab.user_of(name)) != ROOT}
     task = assignment(spec.scenario, hosts, users)
 

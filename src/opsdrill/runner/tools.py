@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter
+from opsdrill.evidence.mask import Mask
 from opsdrill.hosts.driver import Driver
 from opsdrill.model.run import LabChoice
 from opsdrill.patterns import Searcher
@@ -24,6 +25,10 @@ def new_run_id() -> str:
 
 def _unheard(_event: RunEvent) -> None:
     """Nobody listens."""
+
+
+def _only_tokens(_lab: LabChoice) -> Mask:
+    return Mask()
 
 
 def _now() -> datetime:
@@ -44,6 +49,9 @@ class RunTools:
         clock: the present moment, with an offset.
         new_id: gives ids for runs that the runner plans itself.
         leases: keeps lasting hosts for one run at a time; None where nobody else uses them.
+        mask: what is masked in all that is kept of a lab's runs.
+        files: support files that the store has in their masked form only, by the digest of
+            their true content, which is what hosts are given.
     """
 
     archive: Archive
@@ -55,3 +63,5 @@ class RunTools:
     clock: Callable[[], datetime] = _now
     new_id: Callable[[], str] = new_run_id
     leases: LeaseKeeper | None = None
+    mask: Callable[[LabChoice], Mask] = _only_tokens
+    files: Mapping[str, bytes] = field(default_factory=dict)

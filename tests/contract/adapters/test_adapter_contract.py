@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter, AdapterContext, Assignment
-from opsdrill.agents.task import OUTPUT_KEPT
 from opsdrill.errors import OpsDrillError, UsageError
+from opsdrill.evidence.cut import CALL_KEPT
 from opsdrill.evidence.recorder import Recorder, assemble
 from opsdrill.hosts.drivers.fake import FakeFleet, FakeHost
 from opsdrill.hosts.drivers.fake_script import FakeAnswer, FakeScript, Scripted
@@ -253,7 +253,7 @@ async def test_output_is_bounded(drill: Drill) -> None:
     )
     for event in await drill.answering(loud).work():
         if isinstance(event, ToolReturned) and event.output is not None:
-            assert len(event.output) <= OUTPUT_KEPT + 100
+            assert len(event.output) <= CALL_KEPT + 100
 
 
 async def test_a_host_lost_half_way_does_not_crash_it(drill: Drill) -> None:

@@ -24,5 +24,8 @@ async def lease(
         return None
     names = spec.scenario.host_names
     claim = claim_for(spec.id, attempt, driver.name, names, spec.lab.lab)
-    held = tools.leases.hold(claim, lambda line: tools.publish(RunEvent(spec.id, step=line)))
+    mask = tools.mask(spec.lab)
+    held = tools.leases.hold(
+        claim, lambda line: tools.publish(RunEvent(spec.id, step=mask.text(line)))
+    )
     return await given_back.enter_async_context(held)

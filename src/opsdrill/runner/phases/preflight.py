@@ -56,7 +56,7 @@ def check_findings(driver: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.blocks and not finding.good:
             detail = f" ({finding.detail})" if finding.detail else ""
+            trouble = "cannot give hosts here" if finding.lab_line is None else "needs a lab's word"
             raise DriverUnavailable(
-                f"the driver {driver} cannot give hosts here: {finding.what}{detail}",
-                hint=finding.remedy,
+                f"the driver {driver} {trouble}: {finding.what}{detail}", hint=finding.remedy
             )
