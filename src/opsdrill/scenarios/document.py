@@ -36,12 +36,15 @@ class Place:
 class Places:
     """Where every value, and every key of an object, starts.
 
-    `cut` are the texts without quotes that a comment follows on the same line.
+    `cut` are the texts without quotes that a comment follows on the same line. `spans` says of
+    each text, from its first quote to its last, where it begins and ends in the file, in
+    characters from 0 behind a byte order mark.
     """
 
     values: dict[Location, Place] = field(default_factory=dict)
     keys: dict[Location, Place] = field(default_factory=dict)
     cut: set[Location] = field(default_factory=set)
+    spans: dict[Location, tuple[int, int]] = field(default_factory=dict)
 
 
 class Document:
@@ -74,6 +77,10 @@ class Document:
     def key_place(self, location: Location) -> Place | None:
         """Where the key of the value stands, else as `place`."""
         return self._places.keys.get(location) or self.place(location)
+
+    def span(self, location: Location) -> tuple[int, int] | None:
+        """Where a text of the data begins and ends in the file, its quotes included."""
+        return self._places.spans.get(location)
 
     def cut_by_comment(self) -> Iterator[tuple[Location, str]]:
         """The texts without quotes that end where a comment begins, with what is left of them."""

@@ -151,7 +151,9 @@ class _Reader:
                 self._stop(f"is nested more than {self._depth} deep", at)
             return self._object(at, location) if char == "{" else self._list(at, location)
         if char == '"':
-            return self._string(at)
+            text, end = self._string(at)
+            self.places.spans[location] = (at, end)
+            return text, end
         number = _NUMBER.match(self._text, at)
         if number is not None:
             return self._number(number), number.end()

@@ -218,7 +218,7 @@ def read_document(path: Path, *, written: bool = True) -> Document:
     if len(content) > limit:
         unreadable(f"is larger than {limit // 1024 // 1024} MiB", name, None)
     text = decoded(content, name)
-    return parse_text(text, name, json=_is_json(path, text), written=written)
+    return parse_text(text, name, json=is_json(path, text), written=written)
 
 
 def parse_text(text: str, name: str | None, *, json: bool, written: bool = True) -> Document:
@@ -228,7 +228,8 @@ def parse_text(text: str, name: str | None, *, json: bool, written: bool = True)
     return parse_yaml(text, name)
 
 
-def _is_json(path: Path, text: str) -> bool:
+def is_json(path: Path, text: str) -> bool:
+    """Whether a file is read as JSON: by its name, else by how its text begins."""
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
         return False

@@ -120,6 +120,7 @@ class _Reader:
         if isinstance(event, ScalarEvent):
             empty = event.style is None and event.value == ""
             self._places.values[at] = key if empty and key is not None else place
+            self._places.spans[at] = (event.start_mark.index, event.end_mark.index)
             return self._scalar(event, place, at)
         self._places.values[at] = place
         return self._list(at) if isinstance(event, SequenceStartEvent) else self._object(at)

@@ -8,8 +8,10 @@ from typing import Protocol
 
 from opsdrill.errors import Severity
 from opsdrill.model.problem import Location
+from opsdrill.model.rules import Where
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.document import Document
+from opsdrill.scenarios.lint.replacement import Replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,17 @@ class Finding:
         suggestion: what to write instead, where that can be said.
         severity: `error` (cannot be meant), `warning` (almost surely not meant) or `note`
             (depends on judgement).
+        better: the pattern to write instead; several where it takes a rule for each. Without a
+            suggestion these are the suggestion.
+        fix: how to mend the text at the location where nothing that was meant can be lost by it.
     """
 
     location: Location
     message: str
     suggestion: str | None = None
     severity: Severity = "warning"
+    better: tuple[str, ...] = ()
+    fix: tuple[Replacement, ...] = ()
 
 
 class WrittenCheck(Protocol):
@@ -45,3 +52,31 @@ class Check(Protocol):
     """Like `OD010`; never given to another check, also after this one is gone."""
 
     def __call__(self, scenario: Scenario) -> Iterator[Finding]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What earlier runs say of a pattern: runs and values looked at, and values that matched.
+
+    `known` is False where the search came to no end on some value.
+    """
+
+    runs: int
+    values: int
+    matched: int
+    known: bool = True
+
+
+class RecordedRuns(Protocol):
+    """The values of earlier runs of one scenario, a bounded number of them."""
+
+    def seen(self, where: Where, pattern: str) -> Seen:
+        """How many of the values of a target match a pattern that compiles."""
+
+
+class RecordedCheck(Protocol):
+    """As `Check`, for what only earlier runs show."""
+
+    code: str
+
+    def __call__(self, scenario: Scenario, recorded: RecordedRuns) -> Iterator[Finding]: ...

@@ -7,16 +7,35 @@ pattern is outside the dialect, OD004 a support file cannot be used, OD005 a key
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
-from opsdrill.errors import InvalidInput, Problem
+from opsdrill.errors import InvalidInput, InvalidPattern, Problem
 from opsdrill.model.problem import dotted
+from opsdrill.model.scenario import Scenario
+from opsdrill.patterns import compile_pattern
+from opsdrill.scenarios.lint.anchor import DefeatedAnchor
+from opsdrill.scenarios.lint.ascii_words import AsciiWords
 from opsdrill.scenarios.lint.at_least import AtLeastTooSmall
-from opsdrill.scenarios.lint.check import Check, Finding, WrittenCheck
+from opsdrill.scenarios.lint.bare_word import BareWord
+from opsdrill.scenarios.lint.carriage_return import EndBeforeCarriageReturn
+from opsdrill.scenarios.lint.check import Check, Finding, RecordedCheck, RecordedRuns, WrittenCheck
 from opsdrill.scenarios.lint.comment import CutByComment
+from opsdrill.scenarios.lint.contents import ContentsOfFile
+from opsdrill.scenarios.lint.dot import UnescapedDot
+from opsdrill.scenarios.lint.everything import MatchesEverything
 from opsdrill.scenarios.lint.hard_failure import OnlyHardFailure
+from opsdrill.scenarios.lint.here_document import DotInHereDocument
+from opsdrill.scenarios.lint.ignore_case import RedundantIgnoreCase
 from opsdrill.scenarios.lint.label import LabelTwice
+from opsdrill.scenarios.lint.loose_alternation import LooseAlternation
+from opsdrill.scenarios.lint.lost_backslash import LostBackslash
+from opsdrill.scenarios.lint.mention import FiresOnMention
+from opsdrill.scenarios.lint.nested_repeats import NestedRepeats
+from opsdrill.scenarios.lint.never_seen import NeverSeen
+from opsdrill.scenarios.lint.pasted import PastedCharacters
 from opsdrill.scenarios.lint.pipe import PipeInCheck
 from opsdrill.scenarios.lint.task_plan import TaskPlan
+from opsdrill.scenarios.lint.two_commands import TwoCommands
 from opsdrill.scenarios.load import LoadedScenario, load_scenario
 
 CHECKS: tuple[Check, ...] = (
@@ -25,25 +44,54 @@ CHECKS: tuple[Check, ...] = (
     TaskPlan(),
     AtLeastTooSmall(),
     PipeInCheck(),
+    LostBackslash(),
+    UnescapedDot(),
+    BareWord(),
+    LooseAlternation(),
+    DefeatedAnchor(),
+    TwoCommands(),
+    DotInHereDocument(),
+    FiresOnMention(),
+    MatchesEverything(),
+    RedundantIgnoreCase(),
+    AsciiWords(),
+    EndBeforeCarriageReturn(),
+    NestedRepeats(),
+    ContentsOfFile(),
+    PastedCharacters(),
 )
-
 
 WRITTEN_CHECKS: tuple[WrittenCheck, ...] = (CutByComment(),)
 
+RECORDED_CHECKS: tuple[RecordedCheck, ...] = (NeverSeen(),)
 
-def lint(loaded: LoadedScenario) -> list[Problem]:
-    """What the checks find in a scenario that loads, in the order of the file."""
+
+def lint(loaded: LoadedScenario, recorded: RecordedRuns | None = None) -> list[Problem]:
+    """What the checks find in a scenario that loads, in the order of the file.
+
+    Args:
+        loaded: the scenario.
+        recorded: what earlier runs of it showed; None where there is none.
+    """
     found = [
-        _problem(loaded, check.code, finding)
-        for check in CHECKS
-        for finding in check(loaded.scenario)
+        *findings(loaded.scenario),
+        *((check.code, finding) for check in WRITTEN_CHECKS for finding in check(loaded.document)),
     ]
-    found += [
-        _problem(loaded, check.code, finding)
-        for check in WRITTEN_CHECKS
-        for finding in check(loaded.document)
-    ]
-    return sorted(found, key=lambda p: (p.line or 0, p.column or 0, p.code or ""))
+    if recorded is not None:
+        found += (
+            (check.code, finding)
+            for check in RECORDED_CHECKS
+            for finding in check(loaded.scenario, recorded)
+        )
+    problems = [_problem(loaded, code, finding) for code, finding in found]
+    return sorted(problems, key=lambda p: (p.line or 0, p.column or 0, p.code or ""))
+
+
+def findings(scenario: Scenario) -> Iterator[tuple[str, Finding]]:
+    """What the checks that need nothing but the scenario find, each with its code."""
+    for check in CHECKS:
+        for finding in check(scenario):
+            yield check.code, finding
 
 
 def lint_path(path: str | os.PathLike[str]) -> list[Problem]:
@@ -65,6 +113,18 @@ def _problem(loaded: LoadedScenario, code: str, finding: Finding) -> Problem:
         finding.message,
         severity=finding.severity,
         code=code,
-        suggestion=finding.suggestion,
+        suggestion=finding.suggestion or _suggestion(finding.better),
     )
     return loaded.document.at(problem, loaded.document.place(finding.location))
+
+
+def _suggestion(better: tuple[str, ...]) -> str | None:
+    """The better pattern itself, or one for each of several rules; none that would be refused."""
+    try:
+        for pattern in better:
+            compile_pattern(pattern)
+    except InvalidPattern:
+        return None
+    if len(better) > 1:
+        return "a rule for each of: " + ", ".join(better)
+    return better[0] if better else None
