@@ -121,7 +121,7 @@ class Work:
         self._parts[id] = tuple(parts)
         return id
 
-    def knows(self, id: str | None) -> bool:
+    def has_call(self, id: str | None) -> bool:
         """Whether this call was told."""
         return id in self._calls or id in self._parts
 
@@ -193,6 +193,16 @@ class Work:
     def unreturned(self) -> set[ToolKind]:
         """The kinds of calls that never returned."""
         return {call.call.kind for call in self._calls.values() if call.open}
+
+    def said(self, id: str | None) -> str | None:
+        """The message with this id, as it was told so far."""
+        known = self._messages.get(id or "")
+        return known.text if known else None
+
+    def kind_of(self, id: str | None) -> ToolKind | None:
+        """What a call does; None where there is no such call."""
+        known = self._calls.get(id or "")
+        return known.call.kind if known else None
 
     @property
     def told(self) -> bool:
