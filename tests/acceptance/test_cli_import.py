@@ -213,3 +213,19 @@ def test_an_interrupted_regrade_keeps_what_it_did_and_goes_on(cli: Cli, edited: 
         cli("runs", "list", "--verdict", "failed", "--limit", "1000", "--format", "json").stdout
     )["runs"]
     assert len(listed) == MANY
+
+
+def test_what_was_exported_is_imported_as_the_same_commands_on_the_same_host(cli: Cli) -> None:
+    done = cli("import", transcript(cli.folder), "--host", "mail-01", "--format", "json")
+    run = json.loads(done.stdout)["runs"][0]["run"]
+    cli("runs", "export", run, "--to", "atif", "--output", "out")
+    [path] = (cli.folder / "out").iterdir()
+    again = json.loads(cli("import", str(path), "--print").stdout)
+    assert [
+        (task["host"], call["arguments"]["command"])
+        for task in again["tasks"]
+        for call in task["tool_calls"]
+    ] == [("mail-01", command) for command in COMMANDS]
+    job = cli("runs", "export", run)
+    assert json.loads(job.stdout) == json.loads(cli("runs", "evidence", run).stdout)
+    assert cli("runs", "export", run, "--to", "yaml").returncode == 2

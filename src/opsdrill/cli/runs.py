@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import front
 from opsdrill.cli.text import shown
+from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
     from opsdrill.app.history import Kept
@@ -170,6 +172,36 @@ def evidence(
         told.out.document(record.model_dump_json(indent=2).encode())
     else:
         page.show(told.out, record)
+
+
+@app.command(cls=Command)
+def export(
+    context: typer.Context,
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or how they begin.")
+    ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="`job`, our own job record, or `atif`.")
+    ] = "job",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="A folder: one file for each run."),
+    ] = None,
+) -> None:
+    """Write the job records of runs for other tools."""
+    from opsdrill.app import export as use_case
+
+    told = front(context)
+    if output is None and len(run) > 1:
+        raise UsageError("several runs do not fit into one document", hint="name a --output DIR")
+    for made in use_case.export(told.place, run, to):
+        if output is None:
+            told.out.document(made.content)
+        else:
+            output.mkdir(parents=True, exist_ok=True)
+            path = output / made.name
+            path.write_bytes(made.content)
+            told.out.line(shown(str(path)))
 
 
 @app.command(cls=Command)

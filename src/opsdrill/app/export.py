@@ -1,0 +1,60 @@
+"""Write kept runs in the formats of other tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from opsdrill import __version__
+from opsdrill.app.history import evidence, show
+from opsdrill.app.wiring import Place
+from opsdrill.errors import UnknownName
+from opsdrill.evidence.exporters import atif
+from opsdrill.model.job import JobRecord
+from opsdrill.model.run import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One run in another format.
+
+    Args:
+        name: of a file for it.
+        content: the whole file.
+    """
+
+    name: str
+    content: bytes
+
+
+def _job(_spec: RunSpec, record: JobRecord) -> bytes:
+    return record.model_dump_json(indent=2).encode()
+
+
+def _atif(spec: RunSpec, record: JobRecord) -> bytes:
+    made = atif.atif(record, session=spec.id, agent=str(spec.agent), version=__version__)
+    return atif.written(made)
+
+
+_FORMATS: dict[str, tuple[str, Callable[[RunSpec, JobRecord], bytes]]] = {
+    "job": (".job.json", _job),
+    "atif": (".atif.json", _atif),
+}
+FORMATS = tuple(_FORMATS)
+
+
+def export(place: Place, runs: Sequence[str], to: str) -> Iterator[Exported]:
+    """The job records of runs in a format, in the order named.
+
+    Raises:
+        UnknownName: there is no such format.
+        UsageError: no run's id begins like this, or several do.
+    """
+    if to not in _FORMATS:
+        raise UnknownName("export format", to, FORMATS)
+    suffix, write = _FORMATS[to]
+    names = [show(place, run).run.spec for run in runs]
+    for spec in names:
+        name = re.sub(r"[^\w.-]", "_", spec.id, flags=re.ASCII)
+        yield Exported(f"{name}{suffix}", write(spec, evidence(place, spec.id)))

@@ -1,0 +1,1 @@
+"""Job records in the formats of other tools: one format a file."""
