@@ -18,7 +18,10 @@ from pydantic import JsonValue
 
 from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing, importer_for
 from opsdrill.evidence.importers.source import Source
+from opsdrill.grading.engine import grade
 from opsdrill.model.job import ToolCall
+from opsdrill.model.scenario import Scenario
+from opsdrill.patterns import BoundedSearcher
 
 FOLDER = Path(
     os.environ.get("OPSDRILL_TRANSCRIPTS")
@@ -53,10 +56,36 @@ FORMATS: dict[str, str] = {
 }
 """The importer that must know each file."""
 
-ENDS: dict[str, tuple[str, ...]] = {}
+ENDS: dict[str, tuple[str, ...]] = {
+    # Its last assistant line calls a tool whose result is not there.
+    "claude-code/claude-code-log-edge_cases.jsonl": ("failed",),
+    "claude-code/sregym-74bfdd52.jsonl": ("completed",),
+    "claude-code/sregym-claude-code.stream-json.txt": ("completed",),
+    "codex/sregym-rollout.jsonl": ("completed",),
+    "other/sregym-copilot-cli.jsonl": ("completed",),
+    "other/sregym-gemini-session.jsonl": ("completed",),
+    "other/sregym-opencode-session.json": ("completed",),
+}
 """How the jobs of each file end."""
 
-COUNTED: dict[str, Counted] = {}
+COUNTED: dict[str, Counted] = {
+    "claude-code/sregym-claude-code.stream-json.txt": Counted(
+        how='jq -r \'select(.type=="assistant")|.message.content[]|select(.type=="tool_use")|.name\'',
+        commands=16,
+        tools={"Bash": 16},
+    ),
+}
+
+MESSAGES: dict[str, int] = {
+    "claude-code/claude-code-log-edge_cases.jsonl": 2,
+    "claude-code/sregym-74bfdd52.jsonl": 9,  # of 13 messages; the others only call tools
+    "claude-code/sregym-claude-code.stream-json.txt": 9,
+    "codex/sregym-rollout.jsonl": 12,  # each stands there twice
+    "other/sregym-copilot-cli.jsonl": 4,
+    "other/sregym-gemini-session.jsonl": 1,
+    "other/sregym-opencode-session.json": 13,
+}
+"""What the agent said, message by message; counted with jq: those with a text, by their ids."""
 
 OTHERWISE: dict[str, str] = {}
 """Where a record differs from EXPECTED.json on purpose, and why; such a file is in COUNTED."""
@@ -130,6 +159,13 @@ def test_what_was_counted_by_hand(name: str) -> None:
     assert _files(name) == counted.files
 
 
+@pytest.mark.parametrize("name", MESSAGES)
+def test_each_message_counts_once(name: str) -> None:
+    """What the agent said is there once, however often and in however many pieces it is told."""
+    tasks = [task for imported in _read(name) for task in imported.record.tasks]
+    assert sum(len(task.messages) for task in tasks) == MESSAGES[name]
+
+
 @pytest.mark.parametrize("name", ENDS)
 def test_how_the_jobs_end(name: str) -> None:
     """The transcript's own end decides the job's status."""
@@ -144,6 +180,60 @@ def test_one_importer_knows_the_file(name: str) -> None:
     known = [each for each in IMPORTERS.names() if IMPORTERS.get(each)().knows(source.glimpse)]
     assert known == [FORMATS[name]]
     assert importer_for(source)[0] == FORMATS[name]
+
+
+ONE_INCIDENT = [name for name in FORMATS if "/sregym-" in name]
+"""The logs of five programs on the same incident; one of them wrote two."""
+
+INCIDENT = Scenario.model_validate(
+    {
+        "key": "port-taken",
+        "title": "A pod that no node can take",
+        "ticket_title": "Recommendations are missing",
+        "hosts": ["web-01"],
+        "validation": [
+            {
+                "label": "the deployment was patched",
+                "validator": "pattern_match",
+                "where": "executed_commands",
+                "pattern": r"\bkubectl patch deployment recommendation\b",
+            },
+            {
+                "label": "nothing was deleted",
+                "validator": "pattern_match",
+                "where": "executed_commands",
+                "pattern": r"\bkubectl delete\b",
+                "negate": True,
+            },
+            {
+                "label": "the cause is named",
+                "validator": "pattern_match",
+                "where": "task_summary",
+                "pattern": r"hostPort",
+            },
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize("name", ONE_INCIDENT)
+def test_the_logs_of_one_incident_get_one_verdict(name: str) -> None:
+    """Whoever wrote the log: the same rules are met for the same reasons, and none is undecided."""
+    [imported] = _read(name)
+    with BoundedSearcher(2.0) as searcher:
+        given = grade(INCIDENT, imported.record, [], searcher)
+    assert given.verdict == "passed"
+    patched, deleted, named = given.rules
+    assert patched.status == named.status == deleted.status == "passed"
+    assert patched.match_count
+    assert named.match_count == 1
+    assert deleted.match_count == 0
+    assert not deleted.vacuous
+
+
+def test_the_incident_has_six_logs() -> None:
+    """Two of Claude Code, one each of four others."""
+    assert len(ONE_INCIDENT) == 6
 
 
 def test_every_file_is_tried() -> None:
