@@ -7,8 +7,9 @@ very machine.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsdrill.app.wiring import Place
@@ -22,6 +23,7 @@ from opsdrill.errors import (
 )
 from opsdrill.hosts.driver import DRIVERS, Driver, Finding
 from opsdrill.hosts.lab import machines
+from opsdrill.hosts.secret import Secrets
 from opsdrill.model.lab import Lab
 from opsdrill.model.run import LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
@@ -107,10 +109,16 @@ class Settled:
         return [spec.model_copy(update={"lab": self.lab}) for spec in specs]
 
 
-async def settle(place: Place, specs: Sequence[RunSpec], notify: Notify | None = None) -> Settled:
+async def settle(
+    place: Place,
+    specs: Sequence[RunSpec],
+    notify: Notify | None = None,
+    secrets: Secrets | None = None,
+) -> Settled:
     """A driver that can work here for all runs of a batch; of a default, the first that can.
 
-    Secrets of the hosts that the scenarios use are looked up here, and only those.
+    Secrets of the hosts that the scenarios use must be there; `secrets` are those that were
+    looked up already.
 
     Raises:
         DriverUnavailable: this machine or the lab cannot give such hosts.
@@ -119,11 +127,11 @@ async def settle(place: Place, specs: Sequence[RunSpec], notify: Notify | None =
     scenarios = {spec.scenario.key: spec.scenario for spec in specs}
     names = {name for scenario in scenarios.values() for name in scenario.host_names}
     failed: dict[str, OpsDrillError] = {}
-    for lab in _candidates(specs[0].lab):
+    for lab in candidates(specs[0].lab):
         try:
             for scenario in scenarios.values():
                 check_fit(lab, scenario)
-            driver = await driver_for(place, lab, names, notify)
+            driver = await driver_for(place, lab, names, notify, secrets)
             if names:
                 await _require(driver)
             return Settled(driver, lab)
@@ -132,7 +140,8 @@ async def settle(place: Place, specs: Sequence[RunSpec], notify: Notify | None =
     raise _none_works(failed)
 
 
-def _candidates(lab: LabChoice) -> list[LabChoice]:
+def candidates(lab: LabChoice) -> list[LabChoice]:
+    """The lab with each driver that may give its hosts, in the order in which they are tried."""
     if not lab.by_default:
         return [lab]
     found = []
@@ -202,7 +211,11 @@ def _check_image(choice: LabChoice, lab: Lab, image: str, what: str) -> None:
 
 
 async def driver_for(
-    place: Place, lab: LabChoice, hosts: Iterable[str] | None, notify: Notify | None = None
+    place: Place,
+    lab: LabChoice,
+    hosts: Iterable[str] | None,
+    notify: Notify | None = None,
+    secrets: Secrets | None = None,
 ) -> Driver:
     """A new driver for a lab, told how to log in to some of its hosts, or to all (None).
 
@@ -214,7 +227,7 @@ async def driver_for(
         return place.driver(lab, notify=notify)
     folder = Path(lab.folder) if lab.folder else place.folder
     # Commands that print secrets may take their time, and signals must be heard meanwhile.
-    found = await asyncio.to_thread(machines, lab.lab, folder, hosts)
+    found = await asyncio.to_thread(machines, lab.lab, folder, hosts, secrets)
     return place.driver(lab, found, notify=notify)
 
 
@@ -229,3 +242,58 @@ async def _require(driver: Driver) -> None:
 def blocks(finding: Finding) -> bool:
     """The finding alone makes its driver unusable here."""
     return finding.blocks and not finding.good
+
+
+def unsaid(finding: Finding) -> bool:
+    """What is missing is a lab's word, and nothing of this machine."""
+    return blocks(finding) and finding.lab_line is not None
+
+
+def named(lab: str | None, driver: str | None, place: Place) -> LabChoice:
+    """The lab that `--lab` or `--driver` means; without both as `choose`.
+
+    Raises:
+        UsageError: both are given; otherwise as `choose`.
+    """
+    if lab is not None and driver is not None:
+        raise UsageError("--lab and --driver both say where hosts come from", hint="give only one")
+    return choose(lab, place) if driver is None else choose_for(driver, place)
+
+
+def choose_for(driver: str, place: Place) -> LabChoice:
+    """The lab for one driver: the one here, where it is for that driver, else the driver alone.
+
+    Raises:
+        UnknownName: there is no such driver.
+        InvalidInput: the lab file here is broken.
+    """
+    here = choose(None, place)
+    fitting = {lab.driver: lab for lab in candidates(here)} if here.lab else {}
+    return fitting.get(driver) or LabChoice(name=driver, driver=_known(driver))
+
+
+def advised(place: Place, lab: LabChoice, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings about a lab, where a lab's word is missing with the command that adds it."""
+    return tuple(
+        replace(finding, remedy=command(place, lab, finding.lab_line))
+        if finding.lab_line is not None and not finding.good
+        else finding
+        for finding in findings
+    )
+
+
+def own_machines(place: Place) -> str:
+    """The command that begins a lab of machines that exist."""
+    return command(place, LabChoice(name="ssh", driver="ssh"), "hosts: {web-01: ADDRESS}")
+
+
+def command(place: Place, lab: LabChoice, line: str) -> str:
+    """The command that has a lab say one thing more."""
+    if lab.lab is not None:
+        return f"add `{line}` to the lab file"
+    # Neither is a lab file of another driver written over, nor is one written that is not read.
+    free = place.settings.lab is None and not (place.folder / FILE).exists()
+    name = FILE if free else f"{lab.driver}-{FILE}"
+    more = "" if free else f", then `--lab {name}`"
+    text = f"driver: {lab.driver}\\n{line}\\n".replace("%", "%%")
+    return f"printf {shlex.quote(text)} >{name}{more}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,11 @@ from opsdrill.agents.adapter import ADAPTERS
 from opsdrill.app import agents, labs, scenarios
 from opsdrill.app.history import unfinished
 from opsdrill.app.recovery import recover
+from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
 from opsdrill.app.wiring import Place
+from opsdrill.errors import OpsDrillError
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.model.result import Result
 from opsdrill.model.run import AgentChoice, RunSpec, StoredFile
 from opsdrill.patterns import BoundedSearcher
@@ -87,6 +91,18 @@ class Batch:
     store: Store
     specs: Sequence[RunSpec]
     parallel: int
+    secrets: KnownSecrets
+    files: Mapping[str, bytes]
+    """Support files with secrets in them, by digest: the store has them masked."""
+
+    @property
+    def shown(self) -> list[RunSpec]:
+        """The runs as they may be shown and kept."""
+        return [self.kept(spec) for spec in self.specs]
+
+    def kept(self, spec: RunSpec) -> RunSpec:
+        """A run without any secret in it."""
+        return masked_spec(self.secrets.mask, spec, self.files).spec
 
     async def work(self, watch: Watch, note: Callable[[str], None], brake: Brake) -> Outcome:
         """Clean up after processes that were killed, then work the runs off.
@@ -102,21 +118,25 @@ class Batch:
         """
         for line in await recover(self.place, self.store):
             note(line)
-        return await work(
-            self.place, self.store, self.specs, parallel=self.parallel, watch=watch, brake=brake
-        )
+        try:
+            return await work(self, watch=watch, brake=brake)
+        except OpsDrillError as error:
+            mask_error(self.secrets.mask, error)
+            raise
 
 
 @contextmanager
 def planned(place: Place, order: Order) -> Iterator[Batch]:
     """The runs that an order asks for. Raises as `plan`."""
     with place.store() as store:
-        specs = plan(place, order, store)
-        yield Batch(place, store, specs, order.parallel or place.settings.parallel or 1)
+        yield plan(place, order, store)
 
 
-def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
+def plan(place: Place, order: Order, store: Store) -> Batch:
     """Every scenario by every agent, as often as asked, as values that need nothing further.
+
+    Secrets are looked up here: what is put into the store, the support files first of all, has
+    none in it.
 
     Raises:
         UsageError: the selection is empty, or no agent was named.
@@ -125,6 +145,8 @@ def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
     selected = scenarios.selected(place, order.scenarios)
     chosen = agents.choose(order.agents, order.agent_config, place)
     lab = labs.choose(order.lab, place)
+    secrets = known_secrets(place, lab)
+    unmasked: dict[str, bytes] = {}
     repeats = order.repeat or place.settings.repeat or 1
     batch, now = new_run_id(), datetime.now(UTC)
     specs: list[RunSpec] = []
@@ -135,7 +157,7 @@ def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
             scenario=loaded.scenario,
             scenario_version=loaded.version,
             scenario_folder=str(loaded.folder.resolve()),
-            files=_kept_files(loaded, store),
+            files=_kept_files(loaded, store, secrets.mask, unmasked),
             agent=chosen[0],
             lab=lab,
             created_at=now,
@@ -146,7 +168,8 @@ def plan(place: Place, order: Order, store: Store) -> list[RunSpec]:
             specs += [
                 _again(first, agent, number + 1, len(specs) + number) for number in range(repeats)
             ]
-    return specs
+    parallel = order.parallel or place.settings.parallel or 1
+    return Batch(place, store, specs, parallel, secrets, unmasked)
 
 
 def _again(first: RunSpec, agent: AgentChoice, repeat: int, place: int) -> RunSpec:
@@ -161,45 +184,57 @@ def _again(first: RunSpec, agent: AgentChoice, repeat: int, place: int) -> RunSp
     )
 
 
-def _kept_files(loaded: LoadedScenario, store: Store) -> tuple[StoredFile, ...]:
-    return tuple(
-        StoredFile(source=file.source, digest=store.put_file(file.read()), size=file.size)
-        for file in loaded.files.values()
-    )
+def _kept_files(
+    loaded: LoadedScenario, store: Store, mask: Mask, unmasked: dict[str, bytes]
+) -> tuple[StoredFile, ...]:
+    """The support files as hosts get them; those that were put away masked go into `unmasked`."""
+    files = []
+    for file in loaded.files.values():
+        content = file.read()
+        masked = mask.data(content)
+        store.put_file(masked)
+        if masked is not content:
+            unmasked[file.digest] = content
+        files.append(StoredFile(source=file.source, digest=file.digest, size=file.size))
+    return tuple(files)
 
 
-async def work(
-    place: Place,
-    store: Store,
-    specs: Sequence[RunSpec],
-    *,
-    parallel: int,
-    watch: Watch,
-    brake: Brake,
-) -> Outcome:
+async def work(batch: Batch, *, watch: Watch, brake: Brake) -> Outcome:
     """Work the runs off and follow them until all are over or the brake was pulled.
 
     Raises:
         DriverUnavailable: this machine or the lab cannot give such hosts.
         UsageError: the lab lacks what a scenario asks for, or a secret cannot be had.
     """
+    store, mask = batch.store, batch.secrets.mask
     settled = await labs.settle(
-        place, specs, notify=lambda run, line: watch(RunEvent(run, step=line))
+        batch.place,
+        batch.specs,
+        notify=lambda run, line: watch(RunEvent(run, step=mask.text(line))),
+        secrets=batch.secrets.lab,
     )
-    driver, specs = settled.driver, settled.runs(specs)
+    driver, specs = settled.driver, settled.runs(batch.specs)
     archive, owner = Archive(store), this_process()
     leases = LeaseKeeper(store.leases(owner, is_gone))
     try:
         with BoundedSearcher() as searcher:
             tools = RunTools(
-                archive, lambda _lab: driver, searcher, owner, publish=watch, leases=leases
+                archive,
+                lambda _lab: driver,
+                searcher,
+                owner,
+                publish=watch,
+                leases=leases,
+                mask=lambda _lab: mask,
+                files=batch.files,
             )
-            await _drive(InProcessEngine(tools, parallel=parallel), specs, brake)
+            await _drive(InProcessEngine(tools, parallel=batch.parallel), specs, brake)
     finally:
         await leases.close()
         archive.close(at_once=brake.times > 1)
         await driver.close()
-    return _outcome(store, specs, brake.times > 0)
+    kept = [batch.kept(spec) for spec in specs]
+    return _outcome(store, kept, brake.times > 0)
 
 
 async def _drive(engine: Engine, specs: Sequence[RunSpec], brake: Brake) -> None:

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.model.fields import Recorded
 from opsdrill.model.problem import from_validation
+from opsdrill.model.secret import SecretName, SecretReference
 
 FILE = "opsdrill.toml"
 
@@ -43,6 +44,8 @@ class Settings(Recorded):
     """Folders in which keys and tags are looked up, beside the packs that come along."""
     color: Literal["auto", "always", "never"] | None = None
     """Whether the terminal gets colours; `auto` asks it, and `NO_COLOR`."""
+    secrets: dict[SecretName, SecretReference] = {}  # noqa: RUF012 (pydantic copies it)
+    """What is masked in all that is kept, by name; each by reference, as in a lab."""
 
 
 KEYS: tuple[str, ...] = tuple(field.alias or name for name, field in Settings.model_fields.items())
@@ -67,14 +70,15 @@ def read(folder: Path, kept: Path | None, environment: Mapping[str, str] = os.en
         InvalidInput: a file that is no TOML, a key that is unknown, a value that cannot be; with
             file and line.
     """
-    return _checked(
-        {
-            **(_file(kept, in_home=True) if kept else {}),
-            **_file(folder / FILE),
-            **_environment(environment),
-        },
-        "settings",
+    layers = (
+        _file(kept, in_home=True) if kept else {},
+        _file(folder / FILE),
+        _environment(environment),
     )
+    # One layer's secrets are no less secret for another's.
+    secrets = {name: way for layer in layers for name, way in layer.get("secrets", {}).items()}
+    merged = {key: value for layer in layers for key, value in layer.items()}
+    return _checked({**merged, "secrets": secrets}, "settings")
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -87,6 +91,9 @@ def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
             found[key] = text.split(os.pathsep)
         elif key == "agent":
             found[key] = [text]
+        elif key == "secrets":
+            names = [name.strip() for name in text.split(",")]
+            found[key] = {name: {"env": name} for name in names if name}
         else:
             found[key] = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else text
     for key, value in found.items():
@@ -125,6 +132,9 @@ def _file(path: Path, *, in_home: bool = False) -> dict[str, Any]:
     for key in _PATHS:
         if key in data:
             data[key] = _whole(data[key], path.parent)
+    for source in data.get("secrets", {}).values():
+        if "file" in source:
+            source["file"] = _whole(source["file"], path.parent)
     if isinstance(data.get("lab"), str) and "/" in data["lab"]:
         data["lab"] = _whole(data["lab"], path.parent)
     return data

@@ -18,7 +18,7 @@ from opsdrill.model.run import RunSpec
 
 def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | None) -> int:
     """Do the whole job; returns the exit status."""
-    with planned(told.place, order) as batch, progress_for(told.out, batch.specs) as progress:
+    with planned(told.place, order) as batch, progress_for(told.out, batch.shown) as progress:
         outcome = asyncio.run(_work(batch, progress))
         if outcome.interrupted:
             _be_deaf()  # all is given back; only the report is left

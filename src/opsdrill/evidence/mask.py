@@ -31,17 +31,19 @@ class Mask:
 
     Args:
         secrets: names and values; of two names for one value the first is shown.
+        warnings: what is to be said besides.
 
     Attributes:
         warnings: a sentence for each secret that cannot be masked; never its value.
     """
 
-    def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, secrets: Iterable[tuple[str, str]] = (), *, warnings: Iterable[str] = ()
+    ) -> None:
         given = list(secrets)
         shown = {shape.name for shape in SHAPES} | {name for name, _ in given}
-        self.warnings = tuple(
-            dict.fromkeys(why for name, value in given if (why := _unfit(name, value, shown)))
-        )
+        unfit = [why for name, value in given if (why := _unfit(name, value, shown))]
+        self.warnings = tuple(dict.fromkeys((*warnings, *unfit)))
         fit = [(name, value) for name, value in given if _unfit(name, value, shown) is None]
         self._secrets = _literals(fit, forms)
         self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))

@@ -9,7 +9,12 @@ from opsdrill.hosts.secret import Secrets
 from opsdrill.model.lab import Lab, LabHost
 
 
-def machines(lab: Lab, folder: Path, names: Iterable[str] | None = None) -> dict[str, LabHost]:
+def machines(
+    lab: Lab,
+    folder: Path,
+    names: Iterable[str] | None = None,
+    secrets: Secrets | None = None,
+) -> dict[str, LabHost]:
     """How to log in to hosts of a lab, and to those that lie on the way.
 
     Secrets of other hosts are not looked up. Calls commands of the lab, so it may take seconds.
@@ -18,11 +23,12 @@ def machines(lab: Lab, folder: Path, names: Iterable[str] | None = None) -> dict
         lab: the lab.
         folder: the folder of its file.
         names: the hosts; those that the lab does not have are left out. None: all.
+        secrets: the lab's, where some were looked up already.
 
     Raises:
         UsageError: a secret cannot be had; says why.
     """
-    secrets = Secrets(lab.secrets, folder)
+    secrets = secrets or Secrets(lab.secrets, folder)
     wanted = lab.hosts if names is None else [name for name in names if name in lab.hosts]
     found: dict[str, LabHost] = {}
     for host in wanted:

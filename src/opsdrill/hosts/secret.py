@@ -48,6 +48,11 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self._sources)})"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of the file."""
+        return tuple(self._sources)
+
     def value(self, name: str) -> str:
         """The value of a secret, without the line break at its end; looked up once.
 
