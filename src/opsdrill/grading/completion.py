@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from opsdrill.grading.explain import clean, quoted
-from opsdrill.model.job import Job, JobRecord
+from opsdrill.model.job import Job
 from opsdrill.model.result import Completion
 from opsdrill.model.rules import JobResolutionStatus
 from opsdrill.model.scenario import Scenario
+from opsdrill.model.sealed import AnyRecord
 
 GOOD_ENDS = frozenset({"success", "partial", "no_action"})
 
 
-def check_completion(scenario: Scenario, record: JobRecord) -> Completion:
+def check_completion(scenario: Scenario, record: AnyRecord) -> Completion:
     """The check's row. `error` where the record cannot say anything about the agent's work."""
     if record.job is None:
         why = f": {clean(record.no_job_reason)}" if record.no_job_reason else ""
-        return Completion(status="error", reason=f"the ticket never became a job{why}")
+        return Completion.made(status="error", reason=f"the ticket never became a job{why}")
     if broken_off(record):
-        return Completion(status="error", reason=_ended(scenario, record, record.job))
+        return Completion.made(status="error", reason=_ended(scenario, record, record.job))
     for index, rule in enumerate(scenario.validation):
         if _expects_failure(rule):
             reason = f"skipped: required rule {index} {quoted(rule.label)} accepts agentic_failure"
-            return Completion(status="skipped", reason=reason)
+            return Completion.made(status="skipped", reason=reason)
     good = record.job.status == "completed" and record.job.resolution in GOOD_ENDS
-    return Completion(
+    return Completion.made(
         status="passed" if good else "failed", reason=_ended(scenario, record, record.job)
     )
 
 
-def broken_off(record: JobRecord) -> bool:
+def broken_off(record: AnyRecord) -> bool:
     """There is no ended job to judge, and somebody else than the agent is to blame.
 
     A job that ended as `completed` was not broken off, whatever else the record says.
@@ -47,7 +48,7 @@ def _expects_failure(rule: object) -> bool:
     )
 
 
-def _ended(scenario: Scenario, record: JobRecord, job: Job) -> str:
+def _ended(scenario: Scenario, record: AnyRecord, job: Job) -> str:
     """How the job ended, in a sentence."""
     why = f": {clean(record.stop.reason)}" if record.stop else ""
     match job.status:

@@ -14,12 +14,13 @@ from opsdrill.grading import score
 from opsdrill.grading.completion import broken_off, check_completion
 from opsdrill.grading.evidence import Evidence
 from opsdrill.grading.explain import counted, quoted
+from opsdrill.grading.searches import RuleSearches
 from opsdrill.grading.warnings import warnings_of
 from opsdrill.model.host import HostAnswer
-from opsdrill.model.job import JobRecord
-from opsdrill.model.result import Completion, Grade, RuleResult, Verdict
+from opsdrill.model.result import GRADING_VERSION, Completion, Grade, RuleResult, Verdict
 from opsdrill.model.rules import PatternMatch, Rule
 from opsdrill.model.scenario import Scenario
+from opsdrill.model.sealed import AnyRecord
 from opsdrill.patterns import Searcher
 from opsdrill.registry import Registry
 
@@ -34,7 +35,7 @@ VALIDATORS: Registry[Validator] = Registry("validator", "opsdrill.validators")
 
 
 class Grader:
-    """A scenario's rules, prepared once and used for any number of jobs.
+    """A scenario's rules, prepared once and used for any number of jobs; for one thread at a time.
 
     Args:
         scenario: its rules and hosts, and the time limit of its job.
@@ -47,11 +48,12 @@ class Grader:
     ) -> None:
         self._scenario = scenario
         self._searcher = searcher
+        self._searches = RuleSearches(scenario.validation, searcher)
         self._version = scenario_version
         self._validators = [VALIDATORS.get(rule.validator) for rule in scenario.validation]
-        self._searches = any(isinstance(rule, PatternMatch) for rule in scenario.validation)
+        self._has_pattern = any(isinstance(rule, PatternMatch) for rule in scenario.validation)
 
-    def grade(self, record: JobRecord, answers: Sequence[HostAnswer]) -> Grade:
+    def grade(self, record: AnyRecord, answers: Sequence[HostAnswer]) -> Grade:
         """Grade a job. Every rule is graded, also after a failed completion check.
 
         Args:
@@ -59,7 +61,7 @@ class Grader:
             answers: what the hosts answered to `host_state` rules, in the order asked.
         """
         scenario = self._scenario
-        evidence = Evidence(scenario, record, tuple(answers), self._searcher)
+        evidence = Evidence(scenario, record, tuple(answers), self._searcher, self._searches)
         completion = check_completion(scenario, record)
         rules = tuple(
             validator(rule, index, evidence)
@@ -68,7 +70,8 @@ class Grader:
             )
         )
         verdict = score.verdict(completion, rules)
-        return Grade(
+        return Grade.made(
+            grading_version=GRADING_VERSION,
             scenario_version=self._version,
             verdict=verdict,
             reason=_reason(verdict, completion, rules),
@@ -80,14 +83,14 @@ class Grader:
             after_agent=verdict == "error"
             and evidence.acted
             and not _never_asked(completion, rules),
-            pattern_seconds=self._searcher.seconds if self._searches else None,
+            pattern_seconds=self._searcher.seconds if self._has_pattern else None,
             warnings=warnings_of(scenario, record),
         )
 
 
 def grade(
     scenario: Scenario,
-    record: JobRecord,
+    record: AnyRecord,
     answers: Sequence[HostAnswer],
     searcher: Searcher,
     *,
@@ -126,7 +129,7 @@ def _passed(completion: Completion, rules: Sequence[RuleResult]) -> str:
     return f"{completion.reason}; {all_passed}{beside}"
 
 
-def _fault(verdict: Verdict, rules: Sequence[RuleResult], record: JobRecord) -> Fault | None:
+def _fault(verdict: Verdict, rules: Sequence[RuleResult], record: AnyRecord) -> Fault | None:
     """For an `error`: of the stop where the job was broken off, else of the first rule's error."""
     if verdict == "passed":
         return None

@@ -3,38 +3,59 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from opsdrill.errors import Fault
-from opsdrill.grading.targets import Values, collect
+from opsdrill.grading.searches import RuleSearches
+from opsdrill.grading.targets import RAN, Values, collect, object_of
 from opsdrill.grading.turns import Turn, turns_of
 from opsdrill.model.host import HostAnswer
-from opsdrill.model.job import JobRecord
-from opsdrill.model.rules import HostState, Where
+from opsdrill.model.result import MATCHES_SHOWN
+from opsdrill.model.rules import HostState, PatternMatch, Where
 from opsdrill.model.scenario import Scenario
-from opsdrill.patterns import Searcher
+from opsdrill.model.sealed import AnyCall, AnyRecord
+from opsdrill.patterns import Found, Searcher
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The scenario, the sealed job record, the host answers and the regex engine.
+    """The scenario, the sealed job record, the host answers and the regex engine, which has the
+    patterns of the scenario's rules ready in `searches`.
 
     What several rules read is built once and kept here.
     """
 
     scenario: Scenario
-    record: JobRecord
+    record: AnyRecord
     answers: Sequence[HostAnswer]
     searcher: Searcher
+    searches: RuleSearches
     _values: dict[Where, Values] = field(default_factory=dict, repr=False, compare=False)
+    _found: dict[Where, Mapping[int, Found]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def values(self, where: Where) -> Values:
         """The values of a target, in their order."""
         if where not in self._values:
             self._values[where] = collect(self.record, where)
         return self._values[where]
+
+    def found(self, rule: PatternMatch, index: int) -> Found:
+        """What a search for the pattern of rule number `index` finds in the values of its target.
+
+        The first question about a target has it searched for the patterns of all its rules.
+
+        Raises:
+            InvalidPattern: the pattern is refused.
+        """
+        self.searches.check(index)
+        if rule.where not in self._found:
+            texts = self.values(rule.where).texts
+            self._found[rule.where] = self.searches.search(rule.where, texts, MATCHES_SHOWN)
+        return self._found[rule.where][index]
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
@@ -79,16 +100,16 @@ class Evidence:
 
         The last by start; the record's order where a command has no time.
         """
-        calls = [
+        calls: list[AnyCall] = [
             call
             for task in self.record.tasks
             if task.host == host
             for call in task.tool_calls
-            if call.kind == "shell" and call.outcome in ("ran", "failed", "timed_out")
+            if call.kind == "shell" and call.outcome in RAN
         ]
         if not calls:
             return None
         begun = [(call.started_at, call) for call in calls if call.started_at is not None]
         if len(begun) < len(calls):
-            return calls[-1].command
-        return sorted(begun, key=lambda item: item[0])[-1][1].command
+            return object_of(calls[-1])
+        return object_of(sorted(begun, key=lambda item: item[0])[-1][1])

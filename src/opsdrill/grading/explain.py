@@ -12,10 +12,14 @@ SENTENCE = 400
 
 def clean(text: str, limit: int = SENTENCE) -> str:
     """Somebody's text on one line, cut at `limit`; what a terminal would obey is escaped."""
-    shown = "".join(
-        char if char.isprintable() else _escaped(char) for char in text.strip()[: limit + 1]
-    )
+    shown = _printable(text.strip()[: limit + 1])
     return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def _escaped(char: str) -> str:
@@ -30,15 +34,13 @@ def quoted(text: str, span: tuple[int, int] | None = None) -> str:
     part = text[start : start + QUOTED]
     before = "..." if start else ""
     after = "..." if start + QUOTED < len(text) else ""
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in part)
-    return f'"{before}{shown}{after}"'
+    return f'"{before}{_printable(part)}{after}"'
 
 
 def ending(text: str) -> str:
     """The end of a value in quotes."""
     before = "..." if len(text) > QUOTED else ""
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in text[-QUOTED:])
-    return f'"{before}{shown}"'
+    return f'"{before}{_printable(text[-QUOTED:])}"'
 
 
 def counted(number: int, noun: str) -> str:

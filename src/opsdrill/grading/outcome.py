@@ -70,7 +70,7 @@ def _row(
     hits: Hits = NO_HITS,
     answer: HostAnswer | None = None,
 ) -> RuleResult:
-    return RuleResult(
+    return RuleResult.made(
         index=index,
         label=rule.label,
         validator=rule.validator,

@@ -49,7 +49,7 @@ def _fraction(of: Verdict, rules: Sequence[RuleResult]) -> Fraction | None:
     evaluated = [rule for rule in rules if rule.status != "error"]
     if of == "error" or not evaluated:
         return None
-    return Fraction(
+    return Fraction.made(
         passed=sum(rule.status == "passed" for rule in evaluated),
         total=len(evaluated),
         not_evaluated=len(rules) - len(evaluated),

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any, TypeAlias
 
-from opsdrill.model.job import JobRecord, Task, ToolCall
 from opsdrill.model.rules import Where
+from opsdrill.model.sealed import OBJECTS, AnyCall, AnyRecord, AnyTask
 from opsdrill.model.ticket import TicketMessage
 
 RAN = frozenset({"ran", "failed", "timed_out"})
@@ -21,34 +23,46 @@ CALLED = RAN | {"refused"}
 """Outcomes of a call that was really made, whatever became of it; `claimed` is none."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_given: Callable[[AnyCall], Any] = attrgetter("arguments")  # an object with a text, by its kind
+_write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of one target; `tasks[i]` is the id of the task that `texts[i]` belongs to.
+    """The values of one target, in their order; a value's place is its item number.
 
-    The place in these tuples is the value's item number. Both have the same length.
+    Attributes:
+        texts: the values.
+        tasks: for targets of tasks: the id of each task with a value, and the item number behind
+            its last one; ascending.
     """
 
     texts: tuple[str, ...]
-    tasks: tuple[str | None, ...]
+    tasks: tuple[tuple[str, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
 
+    def task(self, item: int) -> str | None:
+        """The id of the task that a value belongs to."""
+        if not self.tasks:
+            return None
+        return self.tasks[bisect_right(self.tasks, item, key=itemgetter(1))][0]
 
-class _Found(NamedTuple):
-    task: str | None
-    text: str | None
 
-
-def collect(record: JobRecord, where: Where) -> Values:
+def collect(record: AnyRecord, where: Where) -> Values:
     """Every value of a target: tasks in the record's order, messages in the order posted."""
-    found = [(item.task, item.text) for item in _TARGETS[where](record) if item.text]
-    return Values(
-        texts=tuple(_unicode(text) for _, text in found),
-        tasks=tuple(task for task, _ in found),
-    )
+    if where in _OF_JOBS:
+        return Values(tuple(map(_unicode, filter(None, _OF_JOBS[where](record)))))
+    of_task = _OF_TASKS[where]
+    texts: list[str] = []
+    tasks: list[tuple[str, int]] = []
+    for task in record.tasks:
+        found = [_unicode(text) for text in of_task(task) if text]
+        if found:
+            texts += found
+            tasks.append((task.id, len(texts)))
+    return Values(tuple(texts), tuple(tasks))
 
 
 def _unicode(text: str) -> str:
@@ -58,91 +72,74 @@ def _unicode(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def _calls(text: Callable[[ToolCall], str | None]) -> Callable[[JobRecord], Iterator[_Found]]:
-    """A target with at most one value for each tool call."""
-
-    def values(record: JobRecord) -> Iterator[_Found]:
-        return (_Found(task.id, text(call)) for task in record.tasks for call in task.tool_calls)
-
-    return values
+_Texts: TypeAlias = Iterable[str | None]
 
 
-def _tasks(text: Callable[[Task], str | None]) -> Callable[[JobRecord], Iterator[_Found]]:
-    """A target with at most one value for each task."""
-
-    def values(record: JobRecord) -> Iterator[_Found]:
-        return (_Found(task.id, text(task)) for task in record.tasks)
-
-    return values
+def object_of(call: AnyCall) -> str:
+    """The command of a shell call, the path of a file call."""
+    text: str = _given(call)[OBJECTS[call.kind]]
+    return text
 
 
-def _executed(call: ToolCall) -> str | None:
-    return call.command if call.kind == "shell" and call.outcome in RAN else None
+def _executed(task: AnyTask) -> _Texts:
+    return [
+        _given(call)["command"]
+        for call in task.tool_calls
+        if call.kind == "shell" and call.outcome in RAN
+    ]
 
 
-def _written(call: ToolCall) -> str | None:
-    return call.path if call.kind == "write_file" and call.outcome == "ran" else None
+def _written(task: AnyTask) -> _Texts:
+    return _paths(task, "write_file")
 
 
-def _updated(call: ToolCall) -> str | None:
-    return call.path if call.kind == "update_file" and call.outcome == "ran" else None
+def _updated(task: AnyTask) -> _Texts:
+    return _paths(task, "update_file")
 
 
-def _mcp_call(call: ToolCall) -> str | None:
-    if call.kind != "mcp" or call.outcome not in CALLED:
-        return None
-    return _joined(" ", _joined("/", call.server, call.tool), _arguments(call))
+def _paths(task: AnyTask, kind: str) -> _Texts:
+    return [
+        object_of(call) for call in task.tool_calls if call.kind == kind and call.outcome == "ran"
+    ]
 
 
-def _any_call(call: ToolCall) -> str | None:
-    return _joined(" ", call.tool, _arguments(call)) if call.outcome in CALLED else None
+def _mcp_calls(task: AnyTask) -> _Texts:
+    return [
+        _joined(" ", _joined("/", call.server, call.tool), _arguments(call))
+        for call in task.tool_calls
+        if call.kind == "mcp" and call.outcome in CALLED
+    ]
 
 
-def _arguments(call: ToolCall) -> str | None:
+def _calls(task: AnyTask) -> _Texts:
+    return [
+        _joined(" ", call.tool, _arguments(call))
+        for call in task.tool_calls
+        if call.outcome in CALLED
+    ]
+
+
+def _arguments(call: AnyCall) -> str | None:
     """The arguments as compact JSON, keys in the order given; None when there are none."""
     if call.arguments is None or call.arguments in ({}, [], ""):
         return None
-    return json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
+    return _write_json(call.arguments)
 
 
-def _summary(task: Task) -> str | None:
-    return _joined(": ", task.stop_reason, task.summary)
+def _summary(task: AnyTask) -> _Texts:
+    return [_joined(": ", task.stop_reason, task.summary)]
 
 
 def _joined(separator: str, *parts: str | None) -> str:
     """The parts that are there; a missing one takes its separator with it."""
-    return separator.join(part for part in parts if part)
+    return separator.join([part for part in parts if part])
 
 
-def _said(record: JobRecord) -> Iterator[_Found]:
-    return (_Found(task.id, message.text) for task in record.tasks for message in task.messages)
+def _said(task: AnyTask) -> _Texts:
+    return [message.text for message in task.messages]
 
 
-def _given_rules(record: JobRecord) -> Iterator[_Found]:
-    return (_Found(task.id, text) for task in record.tasks for text in task.operational_rules or ())
-
-
-def _nothing(_record: JobRecord) -> Iterator[_Found]:
-    return iter(())
-
-
-def _resolution(record: JobRecord) -> Iterator[_Found]:
-    yield _Found(None, record.job.resolution_reasoning if record.job else None)
-
-
-def _plan(record: JobRecord) -> Iterator[_Found]:
-    yield _Found(None, record.job.plan if record.job else None)
-
-
-def _earlier_messages(record: JobRecord) -> Iterator[_Found]:
-    return (_Found(None, message.body) for message in _posted(record)[:-1])
-
-
-def _last_message(record: JobRecord) -> Iterator[_Found]:
-    return (_Found(None, message.body) for message in _posted(record)[-1:])
-
-
-def _posted(record: JobRecord) -> list[TicketMessage]:
+def _posted(record: AnyRecord) -> list[TicketMessage]:
     """The messages of the agent system by time; in the record's order where one has no time."""
     messages = [message for message in record.ticket.messages if message.author == "agent"]
     timed = [(message.at, message) for message in messages if message.at is not None]
@@ -151,19 +148,24 @@ def _posted(record: JobRecord) -> list[TicketMessage]:
     return [message for _, message in sorted(timed, key=lambda item: item[0])]
 
 
-_TARGETS: Mapping[Where, Callable[[JobRecord], Iterator[_Found]]] = {
-    "executed_commands": _calls(_executed),
-    "task_summary": _tasks(_summary),
-    "task_description": _tasks(lambda task: task.description),
-    "write_file": _calls(_written),
-    "update_file": _calls(_updated),
-    "use_mcp_tool": _calls(_mcp_call),
-    "tool_calls": _calls(_any_call),
+_OF_TASKS: Mapping[Where, Callable[[AnyTask], _Texts]] = {
+    "executed_commands": _executed,
+    "task_summary": _summary,
+    "task_description": lambda task: [task.description],
+    "write_file": _written,
+    "update_file": _updated,
+    "use_mcp_tool": _mcp_calls,
+    "tool_calls": _calls,
     "agent_messages": _said,
-    "operational_rules": _given_rules,
-    "task_plan": _nothing,
-    "job_resolution": _resolution,
-    "job_plan": _plan,
-    "gateway_messages": _earlier_messages,
-    "gateway_summary": _last_message,
+    "operational_rules": lambda task: task.operational_rules or (),
+    "task_plan": lambda _task: (),
 }
+"""Of each task its values of a target; one without text is none."""
+
+_OF_JOBS: Mapping[Where, Callable[[AnyRecord], _Texts]] = {
+    "job_resolution": lambda record: [record.job.resolution_reasoning if record.job else None],
+    "job_plan": lambda record: [record.job.plan if record.job else None],
+    "gateway_messages": lambda record: [message.body for message in _posted(record)[:-1]],
+    "gateway_summary": lambda record: [message.body for message in _posted(record)[-1:]],
+}
+"""The same of the job as a whole."""

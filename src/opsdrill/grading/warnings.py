@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from opsdrill.grading.explain import counted
 from opsdrill.grading.gaps import all_gaps
-from opsdrill.model.job import JobRecord
 from opsdrill.model.rules import PatternMatch
 from opsdrill.model.scenario import Scenario
+from opsdrill.model.sealed import AnyRecord
 
 
-def warnings_of(scenario: Scenario, record: JobRecord) -> tuple[str, ...]:
+def warnings_of(scenario: Scenario, record: AnyRecord) -> tuple[str, ...]:
     """One sentence each, in a fixed order."""
     return (*_claimed(record), *all_gaps(record.coverage), *_isolation(record), *_plans(scenario))
 
 
-def _claimed(record: JobRecord) -> list[str]:
+def _claimed(record: AnyRecord) -> list[str]:
     claimed = [
         call.kind for task in record.tasks for call in task.tool_calls if call.outcome == "claimed"
     ]
@@ -29,7 +29,7 @@ def _claimed(record: JobRecord) -> list[str]:
     return found
 
 
-def _isolation(record: JobRecord) -> list[str]:
+def _isolation(record: AnyRecord) -> list[str]:
     if record.isolation != "none":
         return []
     return ["the agent was not isolated from this machine: it may have seen the rules"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, NoReturn, TypeVar
+from functools import cache
+from typing import Annotated, Any, NoReturn, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -206,6 +207,29 @@ class Recorded(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True
     )
+
+    @classmethod
+    def made(cls, **values: object) -> Self:
+        """A value of our own making, which need not be checked.
+
+        Args:
+            values: every field, in the order of the model.
+        """
+        new = cls.__new__(cls)
+        _set(new, "__dict__", values)
+        _set(new, "__pydantic_fields_set__", _fields_of(cls))
+        _set(new, "__pydantic_extra__", None)
+        _set(new, "__pydantic_private__", None)
+        return new
+
+
+_set = object.__setattr__  # the models themselves are frozen
+
+
+@cache
+def _fields_of(model: type[BaseModel]) -> set[str]:
+    """The names of all fields; nothing changes a set of a frozen value."""
+    return set(model.model_fields)
 
 
 class Written(Recorded):

@@ -8,9 +8,9 @@ from opsdrill.grading.explain import clean, counted, listed, quoted
 from opsdrill.grading.gaps import gap_in, gap_in_values
 from opsdrill.grading.outcome import Hits, failed, passed, undecided
 from opsdrill.grading.targets import Values
-from opsdrill.model.result import MATCHES_SHOWN, Match, RuleResult
+from opsdrill.model.result import Match, RuleResult
 from opsdrill.model.rules import TASK_WHERES, PatternMatch
-from opsdrill.patterns import Searched, compile_pattern
+from opsdrill.patterns import Found
 
 NO_TASKS = "No tasks to check"
 
@@ -23,19 +23,17 @@ def evaluate(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult:
     without = _without_tasks(rule, index, evidence) or _without_rules(rule, index, evidence)
     if without is not None:
         return without
-    values = evidence.values(rule.where)
     try:
-        pattern = compile_pattern(rule.pattern)
+        found = evidence.found(rule, index)
     except InvalidPattern as error:
         reason = f"the pattern is refused: {clean(error.message)}"
         return undecided(rule, index, reason, fault="author")
-    searched = evidence.searcher.search(pattern, values.texts)
-    hits = _hits(rule, values, searched)
-    if hits.count:
-        return _found(rule, index, evidence, hits)
-    if searched.exhausted:
-        place = _place(rule, values, searched.exhausted[0])
-        more = len(searched.exhausted) - 1
+    values = evidence.values(rule.where)
+    if found.count:
+        return _matched(rule, index, evidence, _hits(rule, values, found))
+    if found.exhausted:
+        place = _place(rule, values, found.exhausted[0])
+        more = len(found.exhausted) - 1
         beside = f" and {counted(more, 'more value')}" if more else ""
         budget = f"{evidence.searcher.seconds:g} s of CPU each"
         reason = f"pattern exceeded its time budget on {place}{beside} ({budget})"
@@ -75,22 +73,16 @@ def _without_rules(rule: PatternMatch, index: int, evidence: Evidence) -> RuleRe
     return None
 
 
-def _hits(rule: PatternMatch, values: Values, searched: Searched) -> Hits:
-    items = [item for item, span in enumerate(searched.spans) if span is not None]
-    shown = tuple(
-        Match(
-            task=values.tasks[item],
-            where=rule.where,
-            item=item,
-            value=values.texts[item],
-            span=searched.spans[item],
-        )
-        for item in items[:MATCHES_SHOWN]
-    )
-    return Hits(len(items), shown)
+def _hits(rule: PatternMatch, values: Values, found: Found) -> Hits:
+    where, texts = rule.where, values.texts
+    shown = [
+        Match.made(task=values.task(item), where=where, item=item, value=texts[item], span=span)
+        for item, span in found.first
+    ]
+    return Hits(found.count, tuple(shown))
 
 
-def _found(rule: PatternMatch, index: int, evidence: Evidence, hits: Hits) -> RuleResult:
+def _matched(rule: PatternMatch, index: int, evidence: Evidence, hits: Hits) -> RuleResult:
     values, first = evidence.values(rule.where), hits.shown[0]
     found = (
         f"found in {hits.count} of {_counted(rule, len(values))}, "
@@ -118,7 +110,7 @@ def _unmatched(rule: PatternMatch, index: int, evidence: Evidence, values: Value
 
 def _place(rule: PatternMatch, values: Values, item: int) -> str:
     """`executed_commands[3] of task t1`: the same item number as in the matches."""
-    task = values.tasks[item]
+    task = values.task(item)
     return f"{rule.where}[{item}]" + ("" if task is None else f" of task {clean(task, 60)}")
 
 

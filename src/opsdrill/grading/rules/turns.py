@@ -11,9 +11,9 @@ from opsdrill.grading.explain import clean, counted, listed
 from opsdrill.grading.gaps import Gap, gap_in
 from opsdrill.grading.outcome import failed, passed, undecided
 from opsdrill.grading.turns import Turn, numbered
-from opsdrill.model.job import Task
 from opsdrill.model.result import RuleResult
 from opsdrill.model.rules import TurnItem, Turns
+from opsdrill.model.sealed import AnyTask
 
 NO_TASKS = "No tasks to check"
 
@@ -49,7 +49,7 @@ def evaluate(rule: Turns, index: int, evidence: Evidence) -> RuleResult:
     return passed(rule, index, shown)
 
 
-def _blind(times: Gap | None, tasks: Sequence[Task]) -> Gap | None:
+def _blind(times: Gap | None, tasks: Sequence[AnyTask]) -> Gap | None:
     """The gap in the times, where it hides the turns themselves."""
     if times is None or not times.partial:
         return times
