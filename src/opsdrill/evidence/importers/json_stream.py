@@ -20,7 +20,7 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 _STRANGE = re.compile(rb"NaN|Infinity|[0-9]{20}|9[2-9][0-9]{17}|[eE]\+?[0-9]{3}")
 _TOKEN = re.compile(
-    rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity|[0-9][0-9.eE+\-]*+)', re.DOTALL
+    rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|-?(?:NaN|Infinity|[0-9][0-9.eE+\-]*)', re.DOTALL
 )
 _WORD = re.compile(rb"[-+.0-9A-Za-z]{1,400}\Z")
 _HELD = 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -11,21 +10,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 import ijson
 
 from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.json_stream import TEXT_LIMIT, JsonStream
+from opsdrill.evidence.importers.outline import Stretch, objects, outline
 from opsdrill.evidence.importers.rows import row
 
 HEAD = 1024 * 1024
 """Bytes that are looked at to find the format."""
 LINE_LIMIT = TEXT_LIMIT
 """Bytes of one line; a longer one is not read."""
-MEMBER_LIMIT = 8 * 1024**3
-"""Bytes of one file of a ZIP archive, unpacked."""
+
+UNREADABLE = (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading may raise. RuntimeError: a file of an archive that is encrypted or packed in a way
+that is not known here; KeyError: one that is not there."""
+
+Value = TypeVar("Value")
 
 
 class Damaged(Exception):
@@ -56,15 +60,24 @@ class Source:
         name: how messages call it.
         opener: opens it anew at its start, for binary reading.
         members: the names in it, when it is a ZIP archive.
+        stretch: the part of the file that it is; None: the whole file.
     """
 
     def __init__(
-        self, name: str, opener: Callable[[], IO[bytes]], members: frozenset[str] = frozenset()
+        self,
+        name: str,
+        opener: Callable[[], IO[bytes]],
+        members: frozenset[str] = frozenset(),
+        stretch: Stretch | None = None,
     ) -> None:
         self.name = name
         self.members = members
+        self.stretch = stretch
         self._opener = opener
         self._skip = 0
+        if stretch is not None:
+            self._head = b""
+            return
         with self._opened() as stream:
             self._head = stream.read(HEAD)
         if self._head.startswith(codecs.BOM_UTF8):
@@ -82,12 +95,14 @@ class Source:
             if not path.is_file():
                 raise UsageError(f"{path}: there is no such file")
             members: frozenset[str] = frozenset()
-            if zipfile.is_zipfile(path):
+            with path.open("rb") as stream:
+                packed = stream.read(2) == b"PK"
+            if packed and zipfile.is_zipfile(path):
                 with zipfile.ZipFile(path) as archive:
                     members = frozenset(archive.namelist())
             return cls(str(path), lambda: path.open("rb"), members)
-        except (OSError, zipfile.BadZipFile) as error:
-            raise UsageError(f"{path}: cannot be read: {_reason(error)}") from None
+        except (*UNREADABLE, Damaged) as error:
+            raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
 
     @cached_property
     def glimpse(self) -> Glimpse:
@@ -119,9 +134,12 @@ class Source:
         Raises:
             Damaged: the document is broken behind what was given so far.
         """
+        yield from self._parsed(lambda stream: ijson.items(stream, path, use_float=True))
+
+    def _parsed(self, parse: Callable[[JsonStream], Iterator[Value]]) -> Iterator[Value]:
         with self._opened() as stream:
             try:
-                yield from ijson.items(JsonStream(stream), path, use_float=True)
+                yield from parse(JsonStream(stream))
             except ijson.JSONError as error:
                 raise Damaged(f"the document breaks off or is damaged ({_first(error)})") from None
 
@@ -132,18 +150,42 @@ class Source:
         except Damaged:
             return None
 
-    def member(self, name: str) -> Source:
-        """A file of the ZIP archive that it is.
+    def pairs(self) -> Iterator[tuple[str, object]]:
+        """The keys of the single object that it is, each with its value.
 
         Raises:
-            Damaged: it cannot be unpacked.
+            Damaged: the document is broken behind what was given so far.
         """
+        yield from self._parsed(lambda stream: ijson.kvitems(stream, "", use_float=True))
 
-        def opener() -> IO[bytes]:
-            archive = zipfile.ZipFile(self._opener())
-            return cast("IO[bytes]", _Bounded(archive.open(name), archive))
+    def parts(self, *keys: str) -> tuple[dict[str, Source], bool]:
+        """The values of some keys of the single object that it is, and whether that has its end.
 
-        return Source(f"{self.name}:{name}", opener)
+        Raises:
+            Damaged: the file cannot be read on.
+        """
+        with self._opened() as stream:
+            found = outline(stream, keys)
+        return {key: self._part(place) for key, place in found.parts.items()}, found.whole
+
+    def objects(self) -> Iterator[Source]:
+        """The objects in the single list that it is, each as a document of its own.
+
+        Raises:
+            Damaged: the file cannot be read on.
+        """
+        with self._opened() as stream:
+            for place in objects(stream):
+                yield self._part(place)
+
+    def _part(self, place: Stretch) -> Source:
+        start = self.stretch.start if self.stretch else self._skip
+        place = Stretch(start + place.start, place.length)
+        return Source(self.name, self._opener, stretch=place)
+
+    def open(self) -> IO[bytes]:
+        """The file's bytes, from its start."""
+        return self._opener()
 
     def broken(self, message: str) -> InvalidInput:
         """The error for a file of which nothing can be read."""
@@ -153,44 +195,31 @@ class Source:
     def _opened(self) -> Iterator[IO[bytes]]:
         try:
             with self._opener() as stream:
-                stream.read(self._skip)
-                yield stream
-        except (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-            # RuntimeError: a member that is encrypted; KeyError: one that is not there.
-            raise Damaged(f"it cannot be read on ({_reason(error)})") from None
+                if self.stretch is not None:
+                    yield cast("IO[bytes]", _Part(stream, self.stretch))
+                else:
+                    stream.read(self._skip)
+                    yield stream
+        except UNREADABLE as error:
+            raise Damaged(f"it cannot be read on ({reason_of(error)})") from None
 
 
-class _Bounded(io.RawIOBase):
-    """A file of an archive that ends the reading where it is larger than any transcript."""
+class _Part:
+    """Some bytes of a stream, as a stream of their own."""
 
-    def __init__(self, stream: IO[bytes], archive: zipfile.ZipFile) -> None:
+    def __init__(self, stream: IO[bytes], place: Stretch) -> None:
+        stream.seek(place.start)
         self._stream = stream
-        self._archive = archive
-        self._read = 0
-
-    def readable(self) -> bool:
-        return True
+        self._left = place.length
 
     def read(self, size: int = -1) -> bytes:
-        return self._count(self._stream.read(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._count(self._stream.readline(-1 if size is None else size))
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-            self._archive.close()
-        super().close()
-
-    def _count(self, data: bytes) -> bytes:
-        self._read += len(data)
-        if self._read > MEMBER_LIMIT:
-            raise Damaged(f"unpacked it is larger than {MEMBER_LIMIT // 1024**3} GiB")
+        data = self._stream.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
         return data
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Why something cannot be read, in a few words."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -1,0 +1,67 @@
+"""The files in a ZIP archive, read one after the other; nothing is ever unpacked to a disk."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import IO
+
+from opsdrill.evidence.importers.source import UNREADABLE, Damaged, Source, reason_of
+
+FREE = 1024**3
+"""Bytes that any archive may unpack to."""
+RATIO = 200
+"""How many times its own size a larger one may unpack to; logs of text reach about 50."""
+ZSTANDARD = 93
+_KNOWS_ZSTANDARD = hasattr(zipfile, "ZIP_ZSTANDARD")
+
+
+class Archive:
+    """The files of one archive, opened once.
+
+    Attributes:
+        names: the files, in the archive's order; each once.
+    """
+
+    def __init__(self, source: Source, opened: zipfile.ZipFile) -> None:
+        self.names = tuple(dict.fromkeys(opened.namelist()))
+        self._source = source
+        self._opened = opened
+
+    def member(self, name: str) -> Source:
+        """One of its files. It is read anew each time, and not beyond the size that it states.
+
+        Raises:
+            Damaged: it cannot be unpacked.
+        """
+        return Source(f"{self._source.name}:{name}", partial(self._open, name))
+
+    def _open(self, name: str) -> IO[bytes]:
+        if self._opened.getinfo(name).compress_type == ZSTANDARD and not _KNOWS_ZSTANDARD:
+            raise Damaged(
+                "it is packed with Zstandard, which Python unpacks from 3.14 on; "
+                "without that, write the log anew as .json with its own tool"
+            )
+        return self._opened.open(name)
+
+
+@contextmanager
+def unpacked(source: Source) -> Iterator[Archive]:
+    """The archive that a source is.
+
+    Raises:
+        Damaged: it is none, or one that is made to fill memory or disks.
+    """
+    with source.open() as stream:
+        try:
+            opened = zipfile.ZipFile(stream)
+        except UNREADABLE as error:
+            raise Damaged(f"it cannot be read ({reason_of(error)})") from None
+        with opened:
+            states = sum(max(0, info.file_size) for info in opened.infolist())
+            packed = stream.seek(0, 2)
+            if states > FREE + RATIO * packed:
+                raise Damaged(f"it would unpack to {states // max(1, packed)} times its size")
+            yield Archive(source, opened)
