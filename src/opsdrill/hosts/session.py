@@ -77,7 +77,7 @@ class Session(Protocol):
         """Its terminal has another size now; without a terminal nothing happens."""
 
     async def signal(self, name: str) -> None:
-        """Send it a signal by its name without `SIG`, such as `INT`; an unknown one does nothing."""
+        """Send it a signal by its name without `SIG`; an unknown one does nothing."""
 
     async def wait(self) -> SessionEnd:
         """How it ended. It ends when its own process does, whatever background processes hold."""
