@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from opsdrill.app import scenarios
+from opsdrill.app.secrets import NO_LAB, mask_for
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
 from opsdrill.evidence.importers.importer import Imported
+from opsdrill.evidence.masked_spec import masked_scenario
+from opsdrill.evidence.masking import masked
 from opsdrill.grading.engine import Grader
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Result
@@ -39,13 +42,15 @@ def grade_record(
         InvalidInput: a file that breaks its format, with the path of every wrong value.
     """
     loaded = scenarios.one(place, scenario)
+    rules, mask = masked_scenario(mask_for(place, NO_LAB), loaded.scenario)
     placing = placing_for(loaded.scenario, host, split_ssh=split_ssh)
     given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
+    given = tuple(masked(mask, answer) for answer in given)
     with BoundedSearcher() as searcher:
-        grader = Grader(loaded.scenario, searcher, scenario_version=loaded.version)
+        grader = Grader(rules, searcher, scenario_version=loaded.version)
         return [
             _result(loaded, imported, grader.grade(imported.record, given))
-            for imported in recorded_jobs(record, placing)
+            for imported in recorded_jobs(record, placing, mask)
         ]
 
 

@@ -9,15 +9,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from opsdrill.app import documents, scenarios
+from opsdrill.app.secrets import NO_LAB, mask_for
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
 from opsdrill.errors import InvalidInput, UsageError
 from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masked_spec import masked_spec
+from opsdrill.evidence.masking import masked
 from opsdrill.grading.engine import Grader
 from opsdrill.model.fields import DNS_LABEL, HOSTS_LIMIT
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Result
-from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
+from opsdrill.model.run import AgentChoice, RunSpec
 from opsdrill.model.scenario import Host, Scenario
 from opsdrill.patterns import BoundedSearcher, Searcher
 from opsdrill.runner.owner import this_process
@@ -75,8 +79,9 @@ def read(place: Place, order: Order) -> Iterator[tuple[str, Imported]]:
         InvalidInput: a file cannot be read.
     """
     loaded = _scenario(place, order)
+    mask = mask_for(place, NO_LAB)
     for path in order.files:
-        for imported in recorded_jobs(path, _placing(loaded, order)):
+        for imported in recorded_jobs(path, _placing(loaded, order), mask):
             yield str(path), imported
 
 
@@ -90,12 +95,13 @@ def keep(place: Place, order: Order) -> Iterator[Kept | Refused]:
     loaded = _scenario(place, order)
     placing = _placing(loaded, order)
     answers = load_answers(order.answers).answers if order.answers else ()
+    mask = mask_for(place, NO_LAB)
     batch = new_run_id()
     with place.store() as store, BoundedSearcher() as searcher:
-        keeper = _Keeper(store, searcher, loaded, answers)
+        keeper = _Keeper(store, searcher, loaded, answers, mask)
         for path in order.files:
             try:
-                for imported in recorded_jobs(path, placing):
+                for imported in recorded_jobs(path, placing, mask):
                     yield keeper.keep(imported, path, batch)
             except (UsageError, InvalidInput) as error:
                 hint = f" ({error.hint})" if error.hint else ""
@@ -132,25 +138,27 @@ class _Keeper:
     searcher: Searcher
     loaded: LoadedScenario | None
     answers: Sequence[HostAnswer]
+    mask: Mask
 
     def keep(self, imported: Imported, path: Path, batch: str) -> Kept:
-        spec = self._spec(imported, path, batch)
+        kept = masked_spec(self.mask, self._spec(imported, path, batch))
+        spec, answers = kept.spec, tuple(masked(kept.mask, answer) for answer in self.answers)
         record, shape, version = imported.record, spec.scenario, spec.scenario_version
         grader = Grader(shape, self.searcher, scenario_version=version)
-        graded = grader.grade(record, self.answers)
+        graded = grader.grade(record, answers)
         result = Result(
             run=spec.id,
             scenario=shape.key,
             agent=str(spec.agent),
             scenario_version=version,
             state="done",
-            warnings=(*imported.warnings, *strange_hosts(record, shape)),
+            warnings=(*imported.warnings, *strange_hosts(record, shape), *kept.warnings),
         ).under(graded)
         self.store.plan(spec)
         attempt = self.store.begin(spec.id, this_process())
         self.store.save_record(spec.id, attempt, record)
-        if self.answers:
-            self.store.save_answers(spec.id, attempt, self.answers)
+        if answers:
+            self.store.save_answers(spec.id, attempt, answers)
         self.store.finish(spec.id, result, graded)
         calls = (call for task in record.tasks for call in task.tool_calls)
         commands = sum(call.kind == "shell" for call in calls)
@@ -164,7 +172,7 @@ class _Keeper:
             scenario=shape,
             scenario_version=self.loaded.version if self.loaded else shape.version(),
             agent=AgentChoice(adapter=imported.format, argument=imported.agent),
-            lab=LabChoice(name="imported", driver="none"),
+            lab=NO_LAB,
             labels={"file": path.name, "job": imported.name},
             created_at=datetime.now(UTC),
         )

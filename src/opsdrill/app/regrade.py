@@ -14,6 +14,7 @@ from functools import partial
 from opsdrill.app import documents, scenarios
 from opsdrill.app.history import kept_runs, whole_id
 from opsdrill.app.imports import WITHOUT
+from opsdrill.app.secrets import mask_for
 from opsdrill.app.wiring import Place
 from opsdrill.grading.explain import counted
 from opsdrill.grading.flips import Flip
@@ -105,7 +106,7 @@ def regrading(place: Place, order: Order) -> Iterator[Regrading]:
     """
     loaded = scenarios.one(place, order.scenario) if order.scenario else None
     edited = Edited(loaded.scenario, loaded.version) if loaded else None
-    manner = Manner(edited, frozenset({WITHOUT}), order.preview, _who())
+    manner = Manner(edited, frozenset({WITHOUT}), order.preview, _who(), partial(mask_for, place))
     with kept_runs(place) as store:
         if order.runs is None:
             key = edited.scenario.key if edited else None

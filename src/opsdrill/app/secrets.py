@@ -16,6 +16,9 @@ from opsdrill.model.run import LabChoice
 _AT_ONCE = 8
 """Secrets that are looked up at the same time: each may be a command that takes its time."""
 
+NO_LAB = LabChoice(name="imported", driver="none")
+"""Of jobs that ran elsewhere: only the settings name their secrets."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownSecrets:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from opsdrill.errors import UsageError
 from opsdrill.evidence.importers.importer import Imported, Placing, importer_for
 from opsdrill.evidence.importers.source import Damaged, Source
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masking import masked
 from opsdrill.model.job import JobRecord
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.load import load_record
@@ -30,17 +33,29 @@ def placing_for(scenario: Scenario | None, host: str | None, *, split_ssh: bool)
     return Placing(host or only, split_ssh)
 
 
-def recorded_jobs(path: Path, placing: Placing) -> Iterator[Imported]:
-    """Every job that a file tells of.
+def recorded_jobs(path: Path, placing: Placing, mask: Mask) -> Iterator[Imported]:
+    """Every job that a file tells of, without any secret in it.
 
     Args:
         path: a job record or a transcript.
         placing: where commands ran.
+        mask: what is masked.
 
     Raises:
         UsageError: there is no such file, or nobody says on which host the agent worked.
         InvalidInput: the file is of no format that is known, or nothing of it can be read.
     """
+    for imported in _jobs(path, placing):
+        yield replace(
+            imported,
+            name=mask.text(imported.name),
+            agent=None if imported.agent is None else mask.text(imported.agent),
+            record=masked(mask, imported.record),
+            warnings=tuple(map(mask.text, imported.warnings)),
+        )
+
+
+def _jobs(path: Path, placing: Placing) -> Iterator[Imported]:
     source = Source.of(path)
     found = source.glimpse.scalars.get("format")
     if isinstance(found, str) and found.startswith("opsdrill.job/"):

@@ -57,6 +57,15 @@ def masked_spec(mask: Mask, spec: RunSpec, files: Mapping[str, bytes] | None = N
     return MaskedSpec(told, mask.keeping(first.left), warnings)
 
 
+def masked_scenario(mask: Mask, scenario: Scenario) -> tuple[Scenario, Mask]:
+    """A scenario as runs of it keep it, for rules that meet masked evidence; and the mask for that
+    evidence, which leaves alone the names that the scenario cannot do without."""
+    first = Masking(mask)
+    first.of(scenario)
+    keeping = mask.keeping(first.left)
+    return Masking(keeping).of(scenario), keeping
+
+
 def masked_digest(mask: Mask, content: bytes) -> str:
     """The digest under which a support file lies in the store: that of its masked content."""
     return hashlib.sha256(mask.data(content)).hexdigest()

@@ -17,15 +17,18 @@ import orjson
 from pydantic import TypeAdapter
 
 from opsdrill.errors import OpsDrillError, StoreError
+from opsdrill.evidence.mask import Mask
+from opsdrill.evidence.masked_spec import masked_scenario
 from opsdrill.grading.engine import Grader
 from opsdrill.grading.flips import Flip, flips
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade
-from opsdrill.model.run import RunSpec
+from opsdrill.model.run import LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.model.sealed import read_record
 from opsdrill.model.standing import Standing, read_standing
 from opsdrill.patterns import BoundedSearcher, Searcher
+from opsdrill.runner.tools import only_tokens
 from opsdrill.store.documents import GRADE, dump
 from opsdrill.store.store import Sealed, Store
 
@@ -50,19 +53,21 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How runs are graded again.
+    """How runs are graded again. Goes to other processes, so all in it can be pickled.
 
     Args:
         edited: the rules; None: each run's own.
         also: keys of scenarios whose runs the edited rules may be used for besides their own.
         preview: keep nothing.
         by: who wants it, kept with every new grade.
+        mask: what was masked in runs of a lab, and so must be in edited rules.
     """
 
     edited: Edited | None = None
     also: frozenset[str] = frozenset()
     preview: bool = False
     by: str | None = None
+    mask: Callable[[LabChoice], Mask] = only_tokens
 
 
 @dataclass(slots=True)
@@ -97,7 +102,8 @@ class Regrader:
         self._store = store
         self._searcher = searcher
         self._manner = manner
-        self._graders: dict[str, Grader] = {}
+        self._graders: dict[tuple[str, bytes], Grader] = {}
+        self._unmasked: tuple[str, ...] = ()
 
     def chunk(self, runs: Sequence[str]) -> Chunk:
         """Grade some runs and keep the grades that differ from the latest; at most `AT_ONCE`.
@@ -135,6 +141,8 @@ class Regrader:
             if sealed.latest is None or dump(GRADE, grade) != sealed.latest:
                 changed[sealed.run] = grade
         found.changed = len(changed)
+        found.notes += [(text, runs[0]) for text in self._unmasked]
+        self._unmasked = ()
         if changed and not self._manner.preview:
             self._store.add_grades(changed, cause="regrade", by=self._manner.by)
         return found
@@ -162,17 +170,27 @@ class Regrader:
             raise _damaged(sealed.run, "latest grade") from error
 
     def _grader(self, sealed: Sealed) -> Grader:
-        """The grader for a run. A version is the digest of the rules: one serves all its runs."""
+        """The grader for a run. A version is the digest of the rules: one serves all its runs
+        that have the same secrets masked in them."""
         edited = self._manner.edited
-        version = edited.version if edited else orjson.loads(sealed.spec)["scenario_version"]
-        known = self._graders.get(version)
+        spec = orjson.loads(sealed.spec)
+        version = edited.version if edited else spec["scenario_version"]
+        kept = spec["lab"] if edited else spec["scenario"] if spec.get("masked") else None
+        key = (version, orjson.dumps(kept))
+        known = self._graders.get(key)
         if known is None:
-            scenario = edited.scenario if edited else _scenario(sealed)
+            scenario = self._edited(edited, sealed) if edited else _spec(sealed).scenario
             if len(self._graders) >= _GRADERS:
                 self._graders.clear()
             known = Grader(scenario, self._searcher, scenario_version=version)
-            self._graders[version] = known
+            self._graders[key] = known
         return known
+
+    def _edited(self, edited: Edited, sealed: Sealed) -> Scenario:
+        """Edited rules as a run would have kept them, for they meet what that run kept."""
+        mask = self._manner.mask(_spec(sealed).lab)
+        self._unmasked = tuple(dict.fromkeys((*self._unmasked, *mask.warnings)))
+        return masked_scenario(mask, edited.scenario)[0]
 
 
 def regrade_here(store: Store, runs: Sequence[str], manner: Manner) -> Generator[Chunk, None, None]:
@@ -238,9 +256,9 @@ def _work(runs: Sequence[str]) -> Chunk:
     return _at_work[0].chunk(runs)
 
 
-def _scenario(sealed: Sealed) -> Scenario:
+def _spec(sealed: Sealed) -> RunSpec:
     try:
-        return RunSpec.model_validate_json(sealed.spec).scenario
+        return RunSpec.model_validate_json(sealed.spec)
     except ValueError as error:
         raise _damaged(sealed.run, "spec") from error
 

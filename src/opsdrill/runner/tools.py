@@ -27,7 +27,8 @@ def _unheard(_event: RunEvent) -> None:
     """Nobody listens."""
 
 
-def _only_tokens(_lab: LabChoice) -> Mask:
+def only_tokens(_lab: LabChoice) -> Mask:
+    """The mask where no secret is known by name."""
     return Mask()
 
 
@@ -63,5 +64,5 @@ class RunTools:
     clock: Callable[[], datetime] = _now
     new_id: Callable[[], str] = new_run_id
     leases: LeaseKeeper | None = None
-    mask: Callable[[LabChoice], Mask] = _only_tokens
+    mask: Callable[[LabChoice], Mask] = only_tokens
     files: Mapping[str, bytes] = field(default_factory=dict)
