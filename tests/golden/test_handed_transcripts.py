@@ -70,7 +70,7 @@ ENDS: dict[str, tuple[str, ...]] = {
 
 COUNTED: dict[str, Counted] = {
     "claude-code/sregym-claude-code.stream-json.txt": Counted(
-        how='jq -r \'select(.type=="assistant")|.message.content[]|select(.type=="tool_use")|.name\'',
+        how='jq \'.message.content[]?|select(.type=="tool_use")|.name\' on its assistant lines',
         commands=16,
         tools={"Bash": 16},
     ),

@@ -68,7 +68,7 @@ class _Reader:
         self._owners: dict[str, Work] = {}
         self._agents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
-        self._usage: dict[str, tuple[Work, int | None]] = {}
+        self._usage: dict[str, tuple[Work, str | None, int | None]] = {}
         self._total: dict[str, object] = {}
 
     def line(self, line: dict[str, object]) -> None:
@@ -114,8 +114,8 @@ class _Reader:
         if self._total:
             _use_all(told.main, self._total)
         else:
-            for id, (work, tokens) in self._usage.items():
-                work.use(id, model=self._model, output_tokens=tokens)
+            for id, (work, model, tokens) in self._usage.items():
+                work.use(id, model=model, output_tokens=tokens)
         return told.imported()
 
     def _work(self, line: dict[str, object], data: dict[str, object]) -> Work:
@@ -150,7 +150,7 @@ class _Reader:
         if work.id == "main":
             self._model = text(data, "model") or self._model
         if id is not None:
-            self._usage[id] = work, whole(data, "outputTokens")
+            self._usage[id] = work, text(data, "model"), whole(data, "outputTokens")
         requests = listing(data, "toolRequests")
         for each in requests:
             call = text(each, "toolCallId")
