@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from opsdrill.app import documents, scenarios
+from opsdrill.app.recorded import kept_values
 from opsdrill.app.wiring import Place
 from opsdrill.errors import InvalidInput, Problem
+from opsdrill.scenarios.lint import Fix, mend
 from opsdrill.scenarios.lint import lint as check
 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """How many scenarios were looked at, and what was found in them."""
+    """How many scenarios were looked at, what was found in them, and what was mended.
+
+    `trouble` says why kept runs could not be looked at, where they could not.
+    """
 
     scenarios: int
     problems: tuple[Problem, ...]
+    fixes: tuple[Fix, ...] = ()
+    trouble: str | None = None
 
 
-def lint(place: Place, words: Sequence[str]) -> Linted:
+def lint(place: Place, words: Sequence[str], *, notes: bool = False, fix: bool = False) -> Linted:
     """Look at every scenario that the words mean; a broken one hides none of the others.
 
+    Args:
+        words: paths, keys, tags and packs.
+        notes: whether what depends on judgement is asked for. Some of that takes kept runs.
+        fix: mend in the files what can safely be mended, before they are looked at.
+
     Raises:
-        UsageError: the selection is empty, or there is no such path, key, tag or pack.
+        UsageError: the selection is empty, there is no such path, key, tag or pack, or a file
+            cannot be mended.
     """
+    fixes = _fix(place, words) if fix else []
     problems: list[Problem] = []
     count = 0
+    with kept_values(place, wanted=notes) as kept:
+        for word in words:
+            try:
+                found = scenarios.entries(place, [word])
+            except InvalidInput as error:
+                count += 1
+                problems += error.problems
+                continue
+            count += len(found)
+            for entry in found:
+                problems += entry.problems
+                if entry.loaded is not None:
+                    problems += check(entry.loaded, kept.of(entry.loaded.scenario))
+        trouble = kept.trouble
+    return Linted(count, tuple(dict.fromkeys(problems)), tuple(fixes), trouble)
+
+
+def _fix(place: Place, words: Sequence[str]) -> list[Fix]:
+    """Mend every file that loads, each once."""
+    files: dict[Path, Path] = {}
     for word in words:
         try:
             found = scenarios.entries(place, [word])
-        except InvalidInput as error:
-            count += 1
-            problems += error.problems
-            continue
-        count += len(found)
-        for entry in found:
-            problems += entry.problems
-            problems += check(entry.loaded) if entry.loaded else []
-    return Linted(count, tuple(dict.fromkeys(problems)))
+        except InvalidInput:
+            continue  # it is told when it is looked at
+        files.update((e.path.resolve(), e.path) for e in found if e.loaded is not None)
+    return [fix for path in files.values() for fix in mend(path)]
 
 
 def line(problem: Problem) -> str:
@@ -52,16 +83,25 @@ def line(problem: Problem) -> str:
     return text if problem.severity == "error" else f"{text} ({problem.severity})"
 
 
+def fix_line(fix: Fix) -> str:
+    """`file:line:column: CODE path was "..." and is now "..." (mended)`."""
+    place = ":".join(str(part) for part in (fix.file, fix.line, fix.column) if part)
+    was, now = (json.dumps(text, ensure_ascii=False) for text in (fix.before, fix.after))
+    return f"{place}: {fix.code} {fix.path} was {was} and is now {now} (mended)"
+
+
 def summary(found: Linted, shown: Sequence[Problem]) -> str:
     """`2 scenarios: 1 error, 3 warnings`."""
     counts = Counter(problem.severity for problem in shown)
     parts = [f"{counts[kind]} {kind}{'s' * (counts[kind] != 1)}" for kind in sorted(counts)]
     plural = "" if found.scenarios == 1 else "s"
-    return f"{found.scenarios} scenario{plural}: {', '.join(parts) or 'nothing found'}"
+    mended = [f"{len(found.fixes)} mended"] if found.fixes else []
+    told = ", ".join([*mended, *(parts or ([] if mended else ["nothing found"]))])
+    return f"{found.scenarios} scenario{plural}: {told}"
 
 
-def document(problems: Sequence[Problem], *, lines: bool) -> bytes:
-    """The findings for programs."""
+def document(found: Linted, problems: Sequence[Problem], *, lines: bool) -> bytes:
+    """What was mended and what is found, for programs; in lines the former have `before`."""
     rows: list[dict[str, object]] = [
         {
             "file": problem.file,
@@ -75,4 +115,7 @@ def document(problems: Sequence[Problem], *, lines: bool) -> bytes:
         }
         for problem in problems
     ]
-    return documents.lines(rows) if lines else documents.document("lint", "problems", rows)
+    fixes = [asdict(fix) for fix in found.fixes]
+    if lines:
+        return documents.lines([*fixes, *rows])
+    return documents.document("lint", "problems", rows, fixes=fixes)

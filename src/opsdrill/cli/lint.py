@@ -21,17 +21,24 @@ def lint(
         ListFormat, typer.Option("--format", help="How the findings are written.")
     ] = "table",
     notes: Annotated[bool, typer.Option("--notes", help="Also what depends on judgement.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend in the files what can safely be mended.")
+    ] = False,
 ) -> int:
     """Refuse what is wrong in scenarios and warn of traps."""
     from opsdrill.app import lint as use_case
 
     told = front(context)
-    found = use_case.lint(told.place, scenario)
+    found = use_case.lint(told.place, scenario, notes=notes, fix=fix)
     problems = [item for item in found.problems if notes or item.severity != "note"]
     if format == "table":
+        for done in found.fixes:
+            told.out.line(shown(use_case.fix_line(done)))
         for problem in problems:
             told.out.line(shown(use_case.line(problem)))
         told.out.note(use_case.summary(found, problems))
     else:
-        told.out.document(use_case.document(problems, lines=format == "jsonl"))
+        told.out.document(use_case.document(found, problems, lines=format == "jsonl"))
+    if found.trouble:
+        told.out.warning(f"kept runs were not looked at: {found.trouble}")
     return INVALID if any(problem.severity == "error" for problem in problems) else PASSED

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.lint.check import Finding
-from opsdrill.scenarios.lint.expression import Character, Choice, Group, Item, Position, Set
+from opsdrill.scenarios.lint.expression import Character, Choice, Group, Item, Position
 from opsdrill.scenarios.lint.replacement import Replacement, insert, replaced
 from opsdrill.scenarios.lint.skeleton import is_space
 from opsdrill.scenarios.lint.sought import PATHS, Sought, sought
 from opsdrill.scenarios.lint.words import ALL_WORDS
 
-_SHORT = 3
+_SHORT = (2, 3)
 
 
 class BareWord:
@@ -35,7 +35,8 @@ def _bare(pattern: Sought) -> Finding | None:
     for run, left, right in _open_words(pattern.expression.body, left=True, right=True):
         word = "".join(item.char for item in run)
         longer = _longer(word.lower(), left=left, right=right)
-        if longer is None:
+        # Of several words in what people say, the outer ones are hardly ever parts of others.
+        if longer is None or (pattern.in_prose and not (left and right)):
             continue
         told = told or (word, longer)
         changes += [insert(run[0].start, r"\b")] if left else []
@@ -54,20 +55,22 @@ def _bare(pattern: Sought) -> Finding | None:
 
 def _longer(word: str, *, left: bool, right: bool) -> str | None:
     """A known word that holds this one at an open side; empty for a short one without such."""
+    if len(word) < min(_SHORT):
+        return None
     for longer in ALL_WORDS:
-        if longer != word and word in longer and longer[0].isalpha():
-            if left and right and not _apart(longer, word):
-                return longer
-            if left and not right and longer.endswith(word) and not _apart(longer, word):
-                return longer
-            if right and not left and longer.startswith(word) and not _apart(longer, word):
-                return longer
-    return "" if left and right and len(word) <= _SHORT else None
+        held = (
+            (left and right and word in longer)
+            or (left and not right and longer.endswith(word))
+            or (right and not left and longer.startswith(word))
+        )
+        if held and not _apart(longer, word):
+            return longer
+    return "" if left and right and len(word) in _SHORT else None
 
 
 def _apart(longer: str, word: str) -> bool:
     """Whether the word stands in the longer one only between hyphens, where `\\b` finds it too."""
-    return word in longer.replace(".", "-").split("-")
+    return word in longer.replace(".", "-").split("-")  # the word itself is such a one too
 
 
 def _open_words(
@@ -106,9 +109,5 @@ def _word(items: tuple[Item, ...]) -> list[Character]:
 
 
 def _ends_word(item: Item) -> bool:
-    """Whether what stands beside a word is surely no part of it."""
-    if isinstance(item, Character):
-        return True  # else it would belong to the run
-    return (
-        isinstance(item, Position) or (isinstance(item, Set) and is_space(item)) or (is_space(item))
-    )
+    """Whether a word on its own ends here: not at the dot of `.log`, nor in `apt(-get)?`."""
+    return isinstance(item, Position) or is_space(item)

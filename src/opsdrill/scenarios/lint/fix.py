@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsdrill.errors import InvalidInput
+from opsdrill.errors import InvalidInput, UsageError
 from opsdrill.model.problem import dotted
 from opsdrill.scenarios.document import Document, Location, decoded
 from opsdrill.scenarios.lint.check import Finding
 from opsdrill.scenarios.lint.linter import findings
 from opsdrill.scenarios.lint.replacement import Replacement, replaced
+from opsdrill.scenarios.lint.rewrite import rewrite
 from opsdrill.scenarios.lint.token import changed
 from opsdrill.scenarios.load import is_json, load_document, parse_text
 
@@ -46,6 +47,22 @@ class _Edit:
     after: str
     change: Replacement
     """Of the file's text."""
+
+
+def mend(path: Path) -> list[Fix]:
+    """Mend a scenario's file in its place, whole or not at all; gives what was mended.
+
+    Raises:
+        UsageError: it cannot be read or written, or somebody else changed it meanwhile.
+    """
+    try:
+        before = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot open {path}: {error.strerror or error}") from None
+    after, fixes = fixed(path, before)
+    if fixes:
+        rewrite(path, before, after)
+    return fixes
 
 
 def fixed(path: Path, content: bytes) -> tuple[bytes, list[Fix]]:
