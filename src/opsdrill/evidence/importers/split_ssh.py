@@ -126,9 +126,11 @@ def _redirected(redirect: Node, stdin: str | None) -> str | None:
         if stdin is not None:
             raise Unsure
         return document(redirect)
-    to = redirect.child_by_field_name("destination")
-    if redirect.type != "file_redirect" or to is None:
+    destinations = redirect.children_by_field_name("destination")
+    # The grammar takes words behind a redirection for more destinations.
+    if redirect.type != "file_redirect" or len(destinations) != 1:
         raise Unsure
+    to = destinations[0]
     sign = next((child.type for child in redirect.children if not child.is_named), "")
     if sign == "<" and redirect.child_by_field_name("descriptor") is None:
         stdin = None  # the last one counts

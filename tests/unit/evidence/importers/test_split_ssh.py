@@ -108,6 +108,7 @@ def _split(command: str) -> tuple[str, str] | None:
         ("ssh web-01 id &", None, ""),
         ("ssh web-01 id > out.txt", None, ""),
         ("ssh web-01 id > 5", None, ""),
+        ("ssh web-01 ls 2>&1 -la", None, ""),
         ("ssh web-01 cat < in.txt", None, ""),
         ("cat x | ssh web-01 bash", None, ""),
         ("ssh web-01 cat <<EOF\nid\nEOF", None, ""),
