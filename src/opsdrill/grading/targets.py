@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from opsdrill.model.rules import Where
@@ -33,43 +33,41 @@ class Values:
 
     Attributes:
         texts: the values.
-        tasks: for targets of tasks: the id of each task with a value, and the item number behind
-            its last one; ascending.
+        tasks: for targets of tasks: the ids of the tasks with a value.
+        ends: for each of them the item number behind its last value.
     """
 
     texts: tuple[str, ...]
-    tasks: tuple[tuple[str, int], ...] = ()
+    tasks: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def task(self, item: int) -> str | None:
         """The id of the task that a value belongs to."""
-        if not self.tasks:
-            return None
-        return self.tasks[bisect_right(self.tasks, item, key=itemgetter(1))][0]
+        return self.tasks[bisect_right(self.ends, item)] if self.tasks else None
 
 
 def collect(record: AnyRecord, where: Where) -> Values:
     """Every value of a target: tasks in the record's order, messages in the order posted."""
     if where in _OF_JOBS:
-        return Values(tuple(map(_unicode, filter(None, _OF_JOBS[where](record)))))
+        return Values(_unicode([text for text in _OF_JOBS[where](record) if text]))
     of_task = _OF_TASKS[where]
     texts: list[str] = []
-    tasks: list[tuple[str, int]] = []
+    tasks: list[str] = []
+    ends: list[int] = []
     for task in record.tasks:
-        found = [_unicode(text) for text in of_task(task) if text]
-        if found:
-            texts += found
-            tasks.append((task.id, len(texts)))
-    return Values(tuple(texts), tuple(tasks))
+        texts += [text for text in of_task(task) if text]
+        if len(texts) > (ends[-1] if ends else 0):
+            tasks.append(task.id)
+            ends.append(len(texts))
+    return Values(_unicode(texts), tuple(tasks), tuple(ends))
 
 
-def _unicode(text: str) -> str:
+def _unicode(texts: Sequence[str]) -> tuple[str, ...]:
     # A lone surrogate cannot be written as JSON. One code point for one keeps spans right.
-    if text.isascii():
-        return text
-    return _SURROGATE.sub("\ufffd", text)
+    return tuple([text if text.isascii() else _SURROGATE.sub("\ufffd", text) for text in texts])
 
 
 _Texts: TypeAlias = Iterable[str | None]

@@ -42,10 +42,6 @@ class _Tally:
     first: list[tuple[int, Span]] = field(default_factory=list)
     left: set[int] = field(default_factory=set)
 
-    def add(self, count: int, first: Iterable[tuple[int, Span]]) -> None:
-        self.count += count
-        self.first += first
-
 
 class Bulk:
     """Patterns that are searched together, as `re.search` finds each of them in each value.
@@ -69,11 +65,8 @@ class Bulk:
         if not values or not self._patterns:
             return (NOTHING,) * len(self._patterns)
         tallies: dict[int, _Tally] = {}
-        text = "\n".join(values)
-        if len(text) > BLOCK or "" in values:
+        if "" in values or sum(map(len, values)) > BLOCK:
             self._look_in_parts(values, shown, tallies)
-        elif text.isascii() and text.count("\n") == len(values) - 1:
-            self._look(self._lines, text.encode(), None, shown, tallies)
         else:
             self._look_by_kind(values, range(len(values)), shown, tallies)
         found = [NOTHING] * len(self._patterns)
@@ -91,22 +84,35 @@ class Bulk:
         self, values: Sequence[str], places: Sequence[int], shown: int, tallies: dict[int, _Tally]
     ) -> None:
         """Search values that fill a block at most; none is empty."""
-        odd = [at for at in places if not values[at].isascii() or "\n" in values[at]]
-        if len(odd) < len(places):
-            apart = set(odd)
-            even = [at for at in places if at not in apart] if odd else places
-            text = "\n".join([values[at] for at in even]).encode()
-            self._look(self._lines, text, even, shown, tallies)
-        for ended in (False, True):
-            kind = [at for at in odd if (values[at][-1] == "\n") is ended]
-            chosen = [values[at] for at in kind]
+        foreign = [at for at in places if not values[at].isascii()]
+        if foreign:
+            apart = set(foreign)
+            places = [at for at in places if at not in apart]
+        if places:
+            chosen = [values[at] for at in places]
+            text = "\n".join(chosen)
+            if text.count("\n") == len(chosen) - 1:
+                self._look(self._lines, text.encode(), places, shown, tallies)
+            else:
+                self._look_woven(values, places, shown, tallies)
+        if foreign:
+            self._look_woven(values, foreign, shown, tallies)
+
+    def _look_woven(
+        self, values: Sequence[str], places: Sequence[int], shown: int, tallies: dict[int, _Tally]
+    ) -> None:
+        """Search values of any characters; those that end with a line break stand apart."""
+        apart = [at for at in places if values[at][-1] == "\n"]
+        if apart:
+            places = [at for at in places if values[at][-1] != "\n"]
+        for kind, ended in ((places, False), (apart, True)):
             if not kind:
                 continue
-            if self._woven.learn(chosen):
-                net = self._woven.net(ended=ended)
-                self._look(net, self._woven.encode(chosen), kind, shown, tallies)
-            else:
+            text = self._woven.encode([values[at] for at in kind])
+            if text is None:
                 self._leave(kind, tallies)
+            else:
+                self._look(self._woven.net(ended=ended), text, kind, shown, tallies)
 
     def _leave(self, places: Iterable[int], tallies: dict[int, _Tally]) -> None:
         """Leave values to the plain search of every pattern."""
@@ -118,26 +124,24 @@ class Bulk:
         self,
         net: Net,
         text: bytes,
-        places: Sequence[int] | None,
+        places: Sequence[int],
         shown: int,
         tallies: dict[int, _Tally],
     ) -> None:
-        """Search a text of values; `places` are those of its lines where these differ."""
+        """Search a text of values, one a line; `places` are those of its lines."""
         for number in net.touched(text):
             strand = net.strands[number]
             of = tallies.setdefault(number, _Tally())
             if strand.program is None:
-                of.left.update(range(text.count(b"\n") + 1) if places is None else places)
+                of.left.update(places)
                 continue
             most = shown if strand.exact else len(text)
             count, first = tally(strand.program, text, most)
-            if not strand.exact:
-                lines = (line for line, _ in first)
-                of.left.update(lines if places is None else (places[line] for line in lines))
-            elif places is None:
-                of.add(count, first)
+            if strand.exact:
+                of.count += count
+                of.first += [(places[line], span) for line, span in first]
             else:
-                of.add(count, ((places[line], span) for line, span in first))
+                of.left.update([places[line] for line, _ in first])
 
     def _found(self, number: int, of: _Tally, values: Sequence[str], shown: int) -> Found:
         exhausted: tuple[int, ...] = ()
@@ -146,7 +150,8 @@ class Bulk:
             searched = self._plain(self._patterns[number], [values[place] for place in left])
             pairs = zip(left, searched.spans, strict=True)
             hits = [(place, span) for place, span in pairs if span is not None]
-            of.add(len(hits), hits)
+            of.count += len(hits)
+            of.first += hits
             exhausted = tuple(left[each] for each in searched.exhausted)
         of.first.sort()
         return Found(of.count, tuple(of.first[:shown]), exhausted)
@@ -177,11 +182,8 @@ class _Woven:
                 places |= writing.places
         return Weave(places)
 
-    def learn(self, values: Sequence[str]) -> bool:
-        """Whether all characters of the values have a byte."""
-        return self._weave.usable and self._weave.learn(values)
-
-    def encode(self, values: Sequence[str]) -> bytes:
+    def encode(self, values: Sequence[str]) -> bytes | None:
+        """The values one a line; None where their characters do not all get a byte."""
         return self._weave.encode(values)
 
     def net(self, *, ended: bool) -> Net:

@@ -21,6 +21,7 @@ from opsdrill.patterns.translation import matcher
 _BREAK = 0x0A
 _ASCII = bytes(range(0x80))
 _PLAIN = "".join(map(chr, _ASCII))
+_KEPT = 64
 _UNDEFINED = "\ufffe"  # stands for no character in a table of the codec
 
 
@@ -42,43 +43,49 @@ class Weave:
         self.codes: dict[str, int] = {}
         for character in _PLAIN:
             self._learn(character)
-        self.usable = None not in self._known.values()
+        self._usable = None not in self._known.values()
+        self._tables: dict[str, tuple[bytes, Any]] = {}
 
-    def learn(self, values: Iterable[str]) -> bool:
-        """Meet the characters of some values; whether all of them have a byte."""
-        return all(self._code(character) is not None for character in _foreign("".join(values)))
-
-    def encode(self, values: Sequence[str]) -> bytes:
-        """Values whose characters have a byte, one a line."""
+    def encode(self, values: Sequence[str]) -> bytes | None:
+        """Values one a line; None where their characters do not all get a byte."""
+        if not self._usable:
+            return None
         joined = "\0".join(values)
-        if joined.count("\0") != len(values) - 1:
-            return b"\n".join(self._encoded(value, 0) for value in values)
-        return self._encoded(joined, _BREAK)
+        if joined.count("\0") == len(values) - 1:
+            return self._encoded(joined, _BREAK)
+        one_by_one = [self._encoded(value, None) for value in values]
+        return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
 
-    def _encoded(self, text: str, nul: int | None) -> bytes:
-        """A text in bytes, where NUL becomes `nul`; 0: its own byte."""
-        foreign = sorted(_foreign(text))
+    def _encoded(self, text: str, nul: int | None) -> bytes | None:
+        """A text in bytes, where NUL becomes `nul`; None: its own byte."""
+        foreign = _foreign(text)
+        for character in foreign.difference(self._known):
+            self._learn(character)
+        known = self._known
+        if any(known[character] is None for character in foreign):
+            return None
         if len(foreign) > MOST_FOREIGN or _UNDEFINED in foreign:
-            bytes_ = {ord(each): self._known[each] for each in {*foreign, *_PLAIN}}
-            if nul:
+            bytes_ = {ord(each): known[each] for each in {*foreign, *_PLAIN}}
+            if nul is not None:
                 bytes_[0] = nul
             return text.translate(bytes_).encode("latin-1")
-        # Each character gets a byte of this text, which becomes the byte of its kind.
-        table = [self._known[each] or 0 for each in (*_PLAIN, *foreign)]
-        if nul:
-            table[0] = nul
-        padded = bytes(table).ljust(256, b"\0")
-        if not foreign:
-            return text.encode("ascii").translate(padded)
-        characters = (_PLAIN + "".join(foreign)).ljust(256, _UNDEFINED)
-        return codecs.charmap_encode(text, "strict", codecs.charmap_build(characters))[0].translate(
-            padded
-        )
+        table, codec = self._table("".join(sorted(foreign)))
+        if nul is not None:
+            table = bytes((nul,)) + table[1:]
+        plain = codecs.charmap_encode(text, "strict", codec)[0] if foreign else text.encode("ascii")
+        return plain.translate(table)
 
-    def _code(self, character: str) -> int | None:
-        if character not in self._known:
-            self._learn(character)
-        return self._known[character]
+    def _table(self, foreign: str) -> tuple[bytes, Any]:
+        """What gives each character of a text a byte of its own, and what makes those ours."""
+        found = self._tables.get(foreign)
+        if found is None:
+            ours = bytes(self._known[each] or 0 for each in _PLAIN + foreign)
+            characters = (_PLAIN + foreign).ljust(256, _UNDEFINED)
+            found = ours.ljust(256, b"\0"), codecs.charmap_build(characters)
+            if len(self._tables) >= _KEPT:
+                self._tables.clear()
+            self._tables[foreign] = found
+        return found
 
     def _learn(self, character: str) -> None:
         if character == "\n":
