@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,9 +91,57 @@ def test_hosts_that_last_take_a_yes(cli: Cli) -> None:
 
 
 def test_a_lab_without_hosts_has_nothing_to_try(cli: Cli) -> None:
-    done = cli("hosts", "conformance", "--lab", "ssh", "--yes")
+    """Status 2; the hint begins a lab with machines."""
+    for words in (("--driver", "ssh"), ("--lab", "ssh", "--yes")):
+        done = cli("hosts", "conformance", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "error: the driver ssh needs a lab that says more: machines in the lab (none)\n"
+            "hint: printf 'driver: ssh\\nhosts: {web-01: ADDRESS}\\n' >lab.yaml\n"
+        )
+
+
+def test_nobody_says_which_driver(cli: Cli) -> None:
+    """Status 2, and the hint is a command that works."""
+    done = cli("hosts", "conformance")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "names no hosts" in done.stderr
+    assert done.stderr == (
+        "error: there is no lab file here, and nobody says which driver is tried\n"
+        "hint: opsdrill hosts conformance --driver sandbox\n"
+    )
+
+
+def test_a_driver_with_the_lab_here(cli: Cli) -> None:
+    """`--driver` takes the lab file here where it is for that driver, and no file otherwise."""
+    Path(cli.folder / scripted(cli.folder)).rename(cli.folder / "lab.yaml")
+    done = cli("hosts", "conformance", "--driver", "fake", "--format", "json")
+    assert json.loads(done.stdout)["failed"] == 0
+    done = cli("hosts", "conformance", "--driver", "ssh")
+    assert done.stderr.endswith(
+        "hint: printf 'driver: ssh\\nhosts: {web-01: ADDRESS}\\n' >ssh-lab.yaml, then"
+        " `--lab ssh-lab.yaml`\n"
+    )
+    done = cli("hosts", "conformance", "--driver", "fake", "--lab", "sandbox")
+    assert (done.returncode, done.stderr.splitlines()[1]) == (2, "hint: give only one")
+
+
+def test_a_script_that_nobody_named(cli: Cli) -> None:
+    """No answer of a script is no failure of its driver."""
+    done = cli("hosts", "conformance", "--driver", "fake")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no lab names one\nhint: printf 'driver: fake" in done.stderr
+
+
+def test_this_very_machine_takes_a_yes(cli: Cli) -> None:
+    """Named and confirmed on the command line it needs no lab file; without it nothing is done."""
+    done = cli("hosts", "conformance", "--driver", "local")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: the checks run as root on this very machine and write")
+    if os.geteuid() != 0:
+        done = cli("hosts", "conformance", "--driver", "local", "--yes")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: the checks run as root, and the driver local runs")
+        assert "hint: run as root, or `options: {sudo: yes}`" in done.stderr
 
 
 def test_a_host_that_does_not_answer_is_no_failed_check(cli: Cli) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 
 from opsdrill.app import documents, labs
+from opsdrill.app.doctor import SCRIPTED
 from opsdrill.app.wiring import Place, opened
 from opsdrill.errors import UsageError
 from opsdrill.hosts.conformance import CHECKS, Outcome, examine
-from opsdrill.hosts.driver import DRIVERS, Driver
+from opsdrill.hosts.driver import DRIVERS, Driver, Finding
 from opsdrill.hosts.lease import claim_for
 from opsdrill.model.run import LabChoice
 from opsdrill.model.scenario import HostSpec
@@ -23,6 +24,8 @@ from opsdrill.runner.tools import new_run_id
 
 MADE = ("web-01", "db-01")
 """What hosts are called that are made for the checks."""
+ROOT = "root and other users"
+"""What the driver of this very machine calls the finding whether commands run as root."""
 LOCAL = "local"
 """The driver whose one host is this very machine, whatever the host is called."""
 
@@ -47,30 +50,55 @@ class ConformanceReport:
         return sum(outcome.result == result for outcome in self.outcomes)
 
 
-def conformance(place: Place, lab: str | None, *, confirmed: bool, tell: Tell) -> ConformanceReport:
+def conformance(
+    place: Place, lab: str | None, driver: str | None = None, *, confirmed: bool, tell: Tell
+) -> ConformanceReport:
     """Try every check on a lab's driver.
 
     Args:
         place: where the lab is looked for.
         lab: what `--lab` says.
+        driver: what `--driver` says.
         confirmed: hosts that last may be written to; nothing is left there.
         tell: told what is waited for, and how each check ended.
 
     Raises:
-        UsageError: there is no such lab, it lacks hosts, or its hosts last and nobody confirmed.
+        UsageError: there is no such lab, nobody says which driver is meant, it lacks hosts, or its
+            hosts last and nobody confirmed.
         InvalidInput: the lab file is broken.
         DriverUnavailable: the driver cannot work here.
         HostError: a host cannot be made, or does not answer.
     """
-    choice = labs.choose(lab, place)
+    choice = _chosen(place, lab, driver)
     names = _names(choice)
-    if not DRIVERS.get(choice.driver).throw_away and not confirmed:
-        raise UsageError(
-            f"the checks run as root on {', '.join(names)} and write files there, which are removed"
-            " afterwards",
-            hint="give --yes if they may",
-        )
+    if names and not DRIVERS.get(choice.driver).throw_away:
+        if not confirmed:
+            where = "this very machine" if choice.driver == LOCAL else ", ".join(names)
+            raise UsageError(
+                f"the checks run as root on {where} and write files there, which are removed"
+                " afterwards",
+                hint="give --yes if they may",
+            )
+        if choice.driver == LOCAL:
+            options = {**choice.options, "confirm": "yes"}
+            choice = choice.model_copy(update={"options": options})
     return asyncio.run(_conformance(place, choice, names, tell))
+
+
+def _chosen(place: Place, lab: str | None, driver: str | None) -> LabChoice:
+    choice = labs.named(lab, driver, place)
+    if choice.by_default and choice.lab is None:
+        raise UsageError(
+            "there is no lab file here, and nobody says which driver is tried",
+            hint=f"opsdrill hosts conformance --driver {choice.driver}",
+        )
+    if choice.driver in SCRIPTED and not choice.options:
+        line = "options: {answers: FILE}"
+        raise UsageError(
+            f"the hosts of the driver {choice.driver} answer from a file, and no lab names one",
+            hint=labs.command(place, choice, line),
+        )
+    return choice
 
 
 def _names(choice: LabChoice) -> tuple[str, ...]:
@@ -79,11 +107,6 @@ def _names(choice: LabChoice) -> tuple[str, ...]:
     listed = tuple(choice.lab.hosts) if choice.lab else ()
     if choice.driver == LOCAL:
         return listed[:1] or ("localhost",)
-    if not listed:
-        raise UsageError(
-            f"the lab {choice.name} names no hosts to try the driver {choice.driver} on",
-            hint="give a lab file with `hosts:`, two of them for all checks",
-        )
     return listed[:2]
 
 
@@ -91,12 +114,28 @@ async def _conformance(
     place: Place, choice: LabChoice, names: tuple[str, ...], tell: Tell
 ) -> ConformanceReport:
     async with opened(await labs.driver_for(place, choice, names)) as driver:
-        check_findings(driver.name, await driver.preflight())
+        found = labs.advised(place, choice, await driver.preflight())
+        check_findings(driver.name, found)
+        _check_root(driver.name, found)
+        if not names:
+            raise UsageError(
+                f"the lab {choice.name} names no hosts to try the driver {choice.driver} on",
+                hint="give a lab file with `hosts:`, two of them for all checks",
+            )
         async with _leased(place, choice, driver, names, tell):
             outcomes = await examine(
                 driver, [HostSpec(name=name) for name in names], tell=_counted(tell)
             )
     return ConformanceReport(choice, names, tuple(outcomes))
+
+
+def _check_root(driver: str, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.what == ROOT and not finding.good and driver == LOCAL:
+            raise UsageError(
+                f"the checks run as root, and the driver {driver} runs commands {finding.detail}",
+                hint=finding.remedy,
+            )
 
 
 def _counted(tell: Tell) -> Callable[[Outcome], None]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from opsdrill.app import documents, labs
 from opsdrill.app.recovery import recover
 from opsdrill.app.wiring import Place, opened
 from opsdrill.errors import OpsDrillError
 from opsdrill.hosts.driver import DRIVERS, Finding
-from opsdrill.model.run import LabChoice
 
 SCRIPTED = ("fake",)
 """Drivers that need nothing of this machine, so that they say nothing about it."""
+
+State = Literal["works", "needs a lab", "cannot work here"]
+"""What a driver can do. One that needs a lab has what it takes of this machine, as far as can be
+told without the lab."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,14 @@ class DriverReport:
 
     @property
     def usable(self) -> bool:
-        return not any(labs.blocks(finding) for finding in self.findings)
+        return self.state == "works"
+
+    @property
+    def state(self) -> State:
+        stops = [finding for finding in self.findings if labs.blocks(finding)]
+        if not stops:
+            return "works"
+        return "needs a lab" if all(map(labs.unsaid, stops)) else "cannot work here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,13 @@ class Report:
 
 
 def examine(place: Place, *, clean: bool = False) -> Report:
-    """Ask every driver what works here; with `clean` remove what killed processes left."""
+    """Ask every driver what works here; with `clean` remove what killed processes left.
+
+    Each is asked by way of the lab here, where that is for it.
+
+    Raises:
+        InvalidInput: the lab file here is broken.
+    """
     return asyncio.run(_examine(place, clean))
 
 
@@ -56,12 +73,13 @@ async def _examine(place: Place, clean: bool) -> Report:
 
 
 async def _report(place: Place, name: str) -> DriverReport:
+    lab = labs.choose_for(name, place)
     try:
-        driver = place.driver(LabChoice(name=name, driver=name))
+        driver = await labs.driver_for(place, lab, None)
     except OpsDrillError as error:
         return DriverReport(name, (Finding("driver", False, str(error), error.hint, blocks=True),))
     async with opened(driver):
-        return DriverReport(name, tuple(await driver.preflight()))
+        return DriverReport(name, labs.advised(place, lab, await driver.preflight()))
 
 
 def document(report: Report) -> bytes:
@@ -70,6 +88,7 @@ def document(report: Report) -> bytes:
         {
             "name": driver.name,
             "usable": driver.usable,
+            "state": driver.state.replace(" ", "-"),
             "findings": [asdict(finding) for finding in driver.findings],
         }
         for driver in report.drivers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from opsdrill.app import documents, labs
 from opsdrill.app.wiring import Place, opened
@@ -43,29 +43,52 @@ class LabReport:
     driver: tuple[Finding, ...]
     hosts: tuple[HostReport, ...]
 
+    made: bool
+    """Its hosts are made for each run, so that there are none to look at."""
+    go_on: str | None = None
+    """Where nobody named a lab: the command that begins one of machines that exist."""
+
     @property
     def usable(self) -> bool:
         """The driver can work here."""
         return not any(labs.blocks(finding) for finding in self.driver)
 
 
-def check(place: Place, lab: str | None) -> LabReport:
+def check(place: Place, lab: str | None, driver: str | None = None) -> LabReport:
     """Log in to every host of a lab and look around; nothing is changed there.
+
+    Where there is no lab, it is told what gives hosts by default.
+
+    Args:
+        place: where the lab is looked for.
+        lab: what `--lab` says.
+        driver: what `--driver` says.
 
     Raises:
         UsageError: there is no such lab, or a secret cannot be had.
         InvalidInput: the lab file is broken.
     """
-    return asyncio.run(_check(place, labs.choose(lab, place)))
+    return asyncio.run(_check(place, labs.named(lab, driver, place)))
 
 
 async def _check(place: Place, choice: LabChoice) -> LabReport:
+    first, *others = labs.candidates(choice)
+    found = await _checked(place, first)
+    for lab in () if found.usable else others:
+        other = await _checked(place, lab)
+        if other.usable:
+            found = other
+    unnamed = choice.by_default and choice.lab is None
+    return replace(found, go_on=labs.own_machines(place)) if unnamed else found
+
+
+async def _checked(place: Place, choice: LabChoice) -> LabReport:
     async with opened(await labs.driver_for(place, choice, None)) as driver:
-        found = tuple(await driver.preflight())
+        found = labs.advised(place, choice, await driver.preflight())
         names = tuple(choice.lab.hosts) if choice.lab and not driver.throw_away else ()
         if not names or any(labs.blocks(finding) for finding in found):
-            return LabReport(choice, found, ())
-        return LabReport(choice, found, await _visited(driver, choice, names))
+            return LabReport(choice, found, (), driver.throw_away)
+        return LabReport(choice, found, await _visited(driver, choice, names), made=False)
 
 
 async def _visited(

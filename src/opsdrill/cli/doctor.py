@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from opsdrill.cli.choices import PageFormat
+from opsdrill.cli.findings import show_finding
 from opsdrill.cli.front import INVALID, PASSED, front
 from opsdrill.cli.text import shown
 
@@ -32,13 +33,9 @@ def doctor(
         told.out.document(use_case.document(found))
         return PASSED if found.usable else INVALID
     for driver in found.drivers:
-        told.out.line(f"{driver.name}: {'works' if driver.usable else 'cannot work here'}")
+        told.out.line(f"{driver.name}: {driver.state}")
         for finding in driver.findings:
-            mark = "ok     " if finding.good else "missing"
-            detail = f": {finding.detail}" if finding.detail else ""
-            told.out.line(f"  {mark}  {shown(finding.what + detail)}")
-            if finding.remedy and not finding.good:
-                told.out.line(f"           to get it: {shown(finding.remedy)}")
+            show_finding(told.out, finding)
     told.out.line(f"data folder: {shown(str(told.place.home))}")
     for line in found.cleaned:
         told.out.line(f"removed: {shown(line)}")

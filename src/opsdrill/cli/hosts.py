@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsdrill.cli.choices import PageFormat
+from opsdrill.cli.findings import show_finding
 from opsdrill.cli.front import ERROR, FAILED, INVALID, PASSED, front
 from opsdrill.cli.table import Column
 from opsdrill.cli.text import shown
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the hosts of a lab.")
 
+Lab = Annotated[
+    str | None,
+    typer.Option("--lab", metavar="LAB", help="A lab file, a lab's name, or a driver's name."),
+]
+Driver = Annotated[
+    str | None,
+    typer.Option(
+        "--driver", metavar="DRIVER", help="A driver; the lab file here counts if it is for it."
+    ),
+]
+
 COLUMNS = ("connection", "login", "shell", "clock")
 """The findings that have a column of their own."""
 
@@ -26,10 +38,8 @@ COLUMNS = ("connection", "login", "shell", "clock")
 def check(
     context: typer.Context,
     *,
-    lab: Annotated[
-        str | None,
-        typer.Option("--lab", metavar="LAB", help="A lab file, a lab's name, or a driver's name."),
-    ] = None,
+    lab: Lab = None,
+    driver: Driver = None,
     format: Annotated[
         PageFormat, typer.Option("--format", help="How the findings are written.")
     ] = "table",
@@ -42,11 +52,14 @@ def check(
     from opsdrill.app import hosts as use_case
 
     told = front(context)
-    found = use_case.check(told.place, lab)
+    found = use_case.check(told.place, lab, driver)
     if format == "json":
         told.out.document(use_case.document(found))
     else:
         _show(told.out, found)
+    if found.go_on is not None:
+        told.out.note("there is no lab file here, so no machine to log in to")
+        told.out.hint(f"for machines of your own: {shown(found.go_on)}")
     if not found.usable:
         return INVALID
     return PASSED if all(host.answers for host in found.hosts) else ERROR
@@ -54,14 +67,11 @@ def check(
 
 def _show(out: Output, found: LabReport) -> None:
     if not found.hosts:
-        out.line(f"lab {shown(found.lab.name)}, driver {shown(found.lab.driver)}:")
+        lab = "by default" if found.go_on is not None else f"lab {shown(found.lab.name)}"
+        made = ", hosts are made for each run" if found.made and found.usable else ""
+        out.line(f"{lab}, driver {shown(found.lab.driver)}{made}:")
         for finding in found.driver:
-            detail = f": {finding.detail}" if finding.detail else ""
-            out.line(
-                f"  {'ok     ' if finding.good else 'missing'}  {shown(finding.what + detail)}"
-            )
-            if finding.remedy and not finding.good:
-                out.line(f"           to get it: {shown(finding.remedy)}")
+            show_finding(out, finding)
         return
     findings = (Column(name.upper(), "shorten") for name in COLUMNS)
     out.table(
@@ -136,10 +146,8 @@ def leases(
 def conformance(
     context: typer.Context,
     *,
-    lab: Annotated[
-        str | None,
-        typer.Option("--lab", metavar="LAB", help="A lab file, a lab's name, or a driver's name."),
-    ] = None,
+    lab: Lab = None,
+    driver: Driver = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Hosts that last may be written to; all is undone.")
     ] = False,
@@ -157,7 +165,7 @@ def conformance(
     told = front(context)
     with told.out.console().status("the driver is looked at") as status:
         found = use_case.conformance(
-            told.place, lab, confirmed=yes, tell=lambda line: status.update(shown(line))
+            told.place, lab, driver, confirmed=yes, tell=lambda line: status.update(shown(line))
         )
     if format == "json":
         told.out.document(use_case.document(found))

@@ -23,6 +23,7 @@ class Finding:
 
     `remedy` is the one command or step that mends it; `blocks` says that the driver cannot work,
     or cannot give this host. `host` names the one that it is about; None: the driver as a whole.
+    `lab_line` is there where nothing of this machine is missing, but a line in a lab's file.
     """
 
     what: str
@@ -31,6 +32,7 @@ class Finding:
     remedy: str | None = None
     blocks: bool = False
     host: str | None = None
+    lab_line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from opsdrill.model.scenario import HostSpec
 
 _NAMES = ("confirm", "sudo")
 _PACKAGE_BYTES = 4 * 1024 * 1024
-_CONFIRM = "on a machine that can be thrown away: `options: {confirm: yes}` in lab.yaml"
+_LAB_LINE = "options: {confirm: yes}"
+_CONFIRM = f"on a machine that can be thrown away: `{_LAB_LINE}` in lab.yaml"
 _SHELL = ("/bin/sh", "-c", BOOT)
 
 
@@ -59,6 +60,7 @@ class LocalDriver:
                 "confirmed" if self._confirmed else "not confirmed: what a run does to it stays",
                 None if self._confirmed else _CONFIRM,
                 blocks=not self._confirmed,
+                lab_line=None if self._confirmed else _LAB_LINE,
             )
         ]
         if len(hosts) > 1:

@@ -56,7 +56,8 @@ def check_findings(driver: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.blocks and not finding.good:
             detail = f" ({finding.detail})" if finding.detail else ""
-            trouble = "cannot give hosts here" if finding.lab_line is None else "needs a lab's word"
+            said = finding.lab_line is None
+            trouble = "cannot give hosts here" if said else "needs a lab that says more"
             raise DriverUnavailable(
                 f"the driver {driver} {trouble}: {finding.what}{detail}", hint=finding.remedy
             )

@@ -13,6 +13,7 @@ import pytest
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.driver import DriverContext
+from opsdrill.hosts.drivers.container import images
 from opsdrill.hosts.drivers.container.birth import (
     FIRST_PROCESS,
     Names,
@@ -157,16 +158,16 @@ def test_label_that_is_none(label: str) -> None:
 
 def test_image_of_a_host() -> None:
     """A scenario names the lab's images only; the default may be the engine's own name."""
-    images = {"debian-12": "debian:12"}
+    known = {"debian-12": "debian:12"}
     named = HostSpec(name="web-01", image="debian-12")
-    assert image_name(named, images, None) == "debian:12"
-    assert image_name(WEB, images, "debian-12") == "debian:12"
-    assert image_name(WEB, images, "alpine:3") == "alpine:3"
+    assert image_name(named, known, None) == "debian:12"
+    assert image_name(WEB, known, "debian-12") == "debian:12"
+    assert image_name(WEB, known, "alpine:3") == "alpine:3"
 
 
 REFUSED = {
     "unknown": (HostSpec(name="web-01", image="x"), None, "which the lab does not have"),
-    "none": (WEB, None, "no image for host web-01"),
+    "none": (WEB, None, "no image is named for host web-01"),
     "an argument": (WEB, "--privileged", "no name of a container image"),
     "a space": (WEB, "a b", "no name of a container image"),
 }
@@ -255,3 +256,86 @@ async def test_no_more_networks(tmp_path: Path) -> None:
     asked = (tmp_path / "asked").read_text().splitlines()
     assert any(line.startswith("rm --force") for line in asked)
     assert not [line for line in asked if line.startswith("run")]
+
+
+def answering(folder: Path, *images: str) -> Path:
+    """A docker that answers, and has these images."""
+    listed = ";".join(f"echo {image}" for image in images)
+    script = f"case $1 in --version) echo Docker version 28;; version) echo 28;; images) {listed};;"
+    return client(folder, "docker", f"{script} *) echo $* >>{folder}/asked; exit 1;; esac")
+
+
+async def test_no_image_is_named(tmp_path: Path) -> None:
+    """The engine works; a lab's word and an image are missing, and how to get each is told."""
+    path = answering(tmp_path)
+    found = await ContainerDriver(DriverContext(tmp_path, {"engine": str(path)})).preflight()
+    engine, there, named = found
+    assert (engine.good, there.good, named.good) == (True, False, False)
+    assert [finding.blocks for finding in found] == [False, False, True]
+    assert named.lab_line == "defaults: {image: debian:12}"
+    assert f"{path} pull debian:12" in (there.remedy or "")
+    assert not (tmp_path / "asked").exists(), "nothing is fetched and no host is made"
+
+
+async def test_images_that_are_there_are_offered(tmp_path: Path) -> None:
+    """The newest with a common name; what is no plain name is not repeated."""
+    there = ("'<none>:<none>'", "'x;reboot'", "localhost/mine:1", "alpine:3")
+    path = answering(tmp_path, *there)
+    driver = ContainerDriver(DriverContext(tmp_path, {"engine": str(path)}))
+    _, there_, named = await driver.preflight((WEB,))
+    assert (there_.good, there_.detail) == (True, "localhost/mine:1, alpine:3")
+    assert (named.lab_line, named.host) == ("defaults: {image: localhost/mine:1}", "web-01")
+
+
+async def test_a_lab_whose_scenarios_name_its_images(tmp_path: Path) -> None:
+    """Where a lab has images and no default, one of them is tried."""
+    path = client(
+        tmp_path,
+        "docker",
+        "case $1 in --version) echo Docker version 28;; version) echo 28;; *) exit 1;; esac",
+    )
+    context = DriverContext(tmp_path, {"engine": str(path)}, images={"d12": "nosuch:9"})
+    _, hosts = await ContainerDriver(context).preflight()
+    assert "the image nosuch:9 is not there" in hosts.detail
+    assert hosts.lab_line is None
+
+
+@pytest.mark.parametrize("root", [True, False])
+@pytest.mark.parametrize("installed", [True, False])
+def test_how_an_image_is_made(
+    root: bool, installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One command with all of its steps, also for whoever is not root; the image is his own."""
+    monkeypatch.setattr(images, "_SYSTEM", str(tmp_path))
+    for name in ("apt-get", *(["debootstrap"] if installed else [])):
+        client(tmp_path, name, "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = images.image_remedy(Engine("/opt/podman", "podman", ""), root=root)
+    assert ("apt-get install -y debootstrap && " in told) is not installed
+    assert told.count("sudo ") == (0 if root else 2 + (not installed))
+    assert told.endswith(" | /opt/podman import - debian:12")
+    (tmp_path / "apt-get").unlink()
+    told = images.image_remedy(Engine("/opt/podman", "podman", ""), root=root)
+    assert told == "/opt/podman pull debian:12"
+
+
+REMEDIES = {
+    "nothing is there": ((), None, "apt-get install -y podman"),
+    "docker is wanted": ((), "docker", "apt-get install -y docker.io"),
+    "a client without its daemon": (("docker",), None, "systemctl start docker"),
+    "one that is broken": (("podman",), None, "podman info"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REMEDIES))
+async def test_how_an_engine_is_got(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One command, by what is there already."""
+    there, wanted, remedy = REMEDIES[case]
+    for name in there:
+        client(tmp_path, name, "exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DriverUnavailable) as caught:
+        await find_engine(wanted)
+    assert caught.value.hint == remedy

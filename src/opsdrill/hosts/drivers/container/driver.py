@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Sequence
 
@@ -13,18 +14,23 @@ from opsdrill.hosts.drivers.container.engine import Engine, find_engine
 from opsdrill.hosts.drivers.container.findings import (
     engine_finding,
     host_findings,
+    image_findings,
     trouble_finding,
 )
 from opsdrill.hosts.drivers.container.host import ContainerHost
-from opsdrill.hosts.drivers.container.images import Image, have_image, image_name
+from opsdrill.hosts.drivers.container.images import (
+    Image,
+    have_image,
+    image_name,
+    image_remedy,
+    named_images,
+)
 from opsdrill.hosts.drivers.container.leftovers import remember, remembered, remove_leftovers
 from opsdrill.hosts.drivers.container.making import Making
 from opsdrill.hosts.drivers.container.options import parse_options
 from opsdrill.hosts.drivers.container.owner import Owner
 from opsdrill.hosts.fleet import EndingFleet
 from opsdrill.model.scenario import HostSpec
-
-_TRIAL = HostSpec(name="preflight")
 
 
 class ContainerDriver:
@@ -57,11 +63,16 @@ class ContainerDriver:
             return [engine_finding(None, error)]
         found = [engine_finding(engine, None)]
         tried: set[str | None] = set()
-        for spec in hosts or (_TRIAL,):
+        for spec in hosts or (self._trial(),):
             if spec.image not in tried:
                 tried.add(spec.image)
                 found += await self._try(engine, spec, spec.name if hosts else None)
         return found
+
+    def _trial(self) -> HostSpec:
+        """A host of the default image; where there is none, of the first that the lab has."""
+        first = None if self._image is not None else next(iter(self._images), None)
+        return HostSpec(name="preflight", image=first)
 
     async def provision(self, run: str, hosts: Sequence[HostSpec]) -> EndingFleet[ContainerHost]:
         engine = await self._found()
@@ -106,6 +117,9 @@ class ContainerDriver:
         return found
 
     async def _try(self, engine: Engine, spec: HostSpec, host: str | None) -> list[Finding]:
+        if spec.image is None and self._image is None:
+            remedy = image_remedy(engine, root=os.geteuid() == 0)
+            return image_findings(host, await named_images(engine), remedy)
         try:
             async with await self.provision("preflight", (spec,)) as fleet:
                 return host_findings(host, fleet.hosts[spec.name].facts, self._options)

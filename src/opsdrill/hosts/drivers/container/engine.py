@@ -18,7 +18,6 @@ _ANSWER_SECONDS = 15.0
 _LIMIT = 32 * 1024 * 1024
 """Bytes of an answer that are kept."""
 _ADVICE = ("See '", "Run '")
-_INSTALL = "apt-get install podman, or start docker's daemon (systemctl start docker)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ async def find_engine(wanted: str | None) -> Engine:
     Raises:
         DriverUnavailable: none answers; says what was tried.
     """
-    tried = []
+    tried, silent = [], []
     for program in KINDS if wanted is None else (wanted,):
         path = program if "/" in program else shutil.which(program)
         if path is None:
@@ -83,7 +82,22 @@ async def find_engine(wanted: str | None) -> Engine:
         if isinstance(found, Engine):
             return found
         tried.append(f"{program} does not answer ({found})")
-    raise DriverUnavailable(f"no container engine: {'; '.join(tried)}", hint=_INSTALL)
+        silent.append(program)
+    hint = _remedy(wanted, silent)
+    raise DriverUnavailable(f"no container engine: {'; '.join(tried)}", hint=hint)
+
+
+def _remedy(wanted: str | None, silent: Sequence[str]) -> str:
+    """The command that gets an engine.
+
+    Args:
+        wanted: as of `find_engine`.
+        silent: those that are there and do not answer.
+    """
+    if not silent:
+        return f"apt-get install -y {'docker.io' if wanted == 'docker' else 'podman'}"
+    # A docker answers once its daemon runs; anything else has to say itself what ails it.
+    return "systemctl start docker" if silent[0] == "docker" else f"{silent[0]} info"
 
 
 async def _meet(path: str) -> Engine | str:

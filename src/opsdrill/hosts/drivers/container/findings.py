@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opsdrill.errors import OpsDrillError, ProvisionFailed
 from opsdrill.hosts.driver import Finding
 from opsdrill.hosts.drivers.container.engine import Engine
+from opsdrill.hosts.drivers.container.images import EXAMPLE, lab_line
 from opsdrill.hosts.drivers.container.options import Options
 from opsdrill.model.host import HostFacts
+
+_LISTED = 5
+"""Images that are named to people."""
 
 
 def engine_finding(engine: Engine | None, error: OpsDrillError | None) -> Finding:
@@ -37,6 +43,34 @@ def host_findings(host: str | None, facts: HostFacts, options: Options) -> list[
                     host=host)
         )  # fmt: skip
     return found
+
+
+def image_findings(host: str | None, there: Sequence[str], remedy: str) -> list[Finding]:
+    """No image is named: nothing is broken, and nothing was tried.
+
+    Args:
+        host: its name in the scenario; None: nobody asks for a host yet.
+        there: images that the engine has.
+        remedy: how to get one.
+    """
+    line = lab_line(there[0] if there else EXAMPLE)
+    found = [
+        Finding(
+            "image of the hosts",
+            False,
+            "no lab names one, so none was tried",
+            f"name one in lab.yaml: `{line}`",
+            blocks=True,
+            host=host,
+            lab_line=line,
+        )
+    ]
+    if there:
+        more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+        listed = ", ".join(there[:_LISTED])
+        return [Finding("images on this machine", True, f"{listed}{more}", host=host), *found]
+    fetched = "none; one that a lab names is fetched when it is first used"
+    return [Finding("images on this machine", False, fetched, remedy, host=host), *found]
 
 
 def trouble_finding(

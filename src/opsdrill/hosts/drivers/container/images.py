@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +11,11 @@ from opsdrill.errors import DriverUnavailable, ProvisionFailed
 from opsdrill.hosts.drivers.container.engine import Engine
 from opsdrill.model.scenario import HostSpec
 
+EXAMPLE = "debian:12"
 _PULL_SECONDS = 1800.0
+_SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PLAIN = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]*")
+"""Names that a line of YAML and a shell take as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,8 @@ def image_name(spec: HostSpec, images: Mapping[str, str], default: str | None) -
     found = spec.image if spec.image is not None else default
     if found is None:
         raise DriverUnavailable(
-            f"there is no image for host {spec.name}",
-            hint="name one in lab.yaml, such as `options: {image: debian:12}`",
+            f"no image is named for host {spec.name}",
+            hint=f"name one in lab.yaml: `{lab_line(EXAMPLE)}`",
         )
     name = images.get(found, found)
     if name.startswith("-") or not name.isprintable() or " " in name:
@@ -78,6 +84,38 @@ async def have_image(engine: Engine, host: str, name: str, waiting: Callable[[st
             hint=f"try `{engine.kind} pull {name}`",
         )
     return found
+
+
+async def named_images(engine: Engine) -> list[str]:
+    """The images that are there already, the newest first; those with common names only."""
+    told = await engine.ask("images", "--format={{.Repository}}:{{.Tag}}")
+    return [name for name in told.out.split() if _PLAIN.fullmatch(name)] if told.good else []
+
+
+def lab_line(image: str) -> str:
+    """What a lab's file says to have hosts made from an image."""
+    return f"defaults: {{image: {image}}}"
+
+
+def image_remedy(engine: Engine, *, root: bool) -> str:
+    """The command that brings the example, and one that makes it where nothing can be fetched.
+
+    Args:
+        engine: where it must be.
+        root: whoever asks is root.
+    """
+    client = engine.kind if shutil.which(engine.kind) == engine.program else engine.program
+    fetch = f"{client} pull {EXAMPLE}"
+    if shutil.which("apt-get") is None:
+        return fetch
+    sudo, tree = "" if root else "sudo ", "/var/tmp/opsdrill-debian-12"  # noqa: S108
+    install = "" if shutil.which("debootstrap", path=_SYSTEM) else "apt-get install -y debootstrap"
+    steps = [
+        *([f"{sudo}{install}"] if install else []),
+        f"{sudo}debootstrap --variant=minbase bookworm {tree}",
+        f"{sudo}tar -C {tree} -c . | {client} import - {EXAMPLE}",
+    ]
+    return f"{fetch}, or, built here: {' && '.join(steps)}"
 
 
 async def _inspect(engine: Engine, name: str) -> Image | None:

@@ -12,6 +12,7 @@ from opsdrill.model.lab import LabHost
 
 _CLOCK_SECONDS = 5
 """A clock that differs by more makes times in logs and certificates misleading."""
+_LAB_LINE = "hosts: {web-01: ADDRESS}"
 
 
 def lab_finding(machines: Mapping[str, LabHost]) -> Finding:
@@ -21,8 +22,9 @@ def lab_finding(machines: Mapping[str, LabHost]) -> Finding:
         "machines in the lab",
         bool(machines),
         f"{count} of them" if machines else "none",
-        None if machines else "write a lab.yaml with `driver: ssh` and `hosts`",
+        None if machines else f"name them in lab.yaml: `{_LAB_LINE}`",
         blocks=not machines,
+        lab_line=None if machines else _LAB_LINE,
     )
 
 
