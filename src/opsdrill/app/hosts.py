@@ -40,7 +40,7 @@ class LabReport:
     """What was found out about a lab: its driver as a whole, then host by host."""
 
     lab: LabChoice
-    driver: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     hosts: tuple[HostReport, ...]
 
     made: bool
@@ -51,7 +51,7 @@ class LabReport:
     @property
     def usable(self) -> bool:
         """The driver can work here."""
-        return not any(labs.blocks(finding) for finding in self.driver)
+        return not any(labs.blocks(finding) for finding in self.findings)
 
 
 def check(place: Place, lab: str | None, driver: str | None = None) -> LabReport:
@@ -123,7 +123,7 @@ def document(report: LabReport) -> bytes:
         }
         for host in report.hosts
     ]
-    findings = [asdict(finding) for finding in report.driver]
+    findings = [asdict(finding) for finding in report.findings]
     return documents.document(
         "hosts", "hosts", rows, lab=report.lab.name, driver=report.lab.driver, findings=findings
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from opsdrill.cli.choices import PageFormat
-from opsdrill.cli.findings import show_finding
+from opsdrill.cli.findings import show_findings
 from opsdrill.cli.front import INVALID, PASSED, front
 from opsdrill.cli.text import shown
 
@@ -34,8 +34,7 @@ def doctor(
         return PASSED if found.usable else INVALID
     for driver in found.drivers:
         told.out.line(f"{driver.name}: {driver.state}")
-        for finding in driver.findings:
-            show_finding(told.out, finding)
+        show_findings(told.out, driver)
     told.out.line(f"data folder: {shown(str(told.place.home))}")
     for line in found.cleaned:
         told.out.line(f"removed: {shown(line)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsdrill.cli.choices import PageFormat
-from opsdrill.cli.findings import show_finding
+from opsdrill.cli.findings import show_findings
 from opsdrill.cli.front import ERROR, FAILED, INVALID, PASSED, front
 from opsdrill.cli.table import Column
 from opsdrill.cli.text import shown
@@ -70,8 +70,7 @@ def _show(out: Output, found: LabReport) -> None:
         lab = "by default" if found.go_on is not None else f"lab {shown(found.lab.name)}"
         made = ", hosts are made for each run" if found.made and found.usable else ""
         out.line(f"{lab}, driver {shown(found.lab.driver)}{made}:")
-        for finding in found.driver:
-            show_finding(out, finding)
+        show_findings(out, found)
         return
     findings = (Column(name.upper(), "shorten") for name in COLUMNS)
     out.table(
