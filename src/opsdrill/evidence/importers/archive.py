@@ -29,6 +29,13 @@ class Archive:
         self.names = tuple(dict.fromkeys(opened.namelist()))
         self._source = source
         self._opened = opened
+        self._folders: dict[str, list[str]] = {}
+        for name in self.names:
+            self._folders.setdefault(name.rpartition("/")[0], []).append(name)
+
+    def folder(self, path: str) -> list[str]:
+        """The files right in a folder, by their whole names."""
+        return self._folders.get(path, [])
 
     def member(self, name: str) -> Source:
         """One of its files. It is read anew each time, and not beyond the size that it states.

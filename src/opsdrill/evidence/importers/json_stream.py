@@ -12,7 +12,7 @@ import ijson
 
 TEXT_LIMIT = 64 * 1024 * 1024
 """Bytes of one text in a document; a document with a longer one is not read on."""
-DEPTH_LIMIT = 500
+DEPTH_LIMIT = 250
 """Levels of lists and objects; a parser's paths grow with the square of it."""
 
 # Only between texts: brackets as steps up and down, and what JSON has no word for.

@@ -1,0 +1,357 @@
+"""One epoch of a sample of an Inspect log, as a job.
+
+Events say what was done and when; the conversation fills in where there are none. What the
+harness itself does in the sandbox, and what models of scorers and tools say, is not the agent's.
+Texts of more than 100 characters stand in `attachments`, behind the events that hold them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.evidence.importers.inspect_parts import Header, SampleFile, key_of, name_of
+from opsdrill.evidence.importers.inspect_spans import MAIN, Place, Spans
+from opsdrill.evidence.importers.inspect_texts import Texts
+from opsdrill.evidence.importers.rows import listing, mapping, number, spoken, text, within
+from opsdrill.evidence.importers.source import Damaged
+from opsdrill.evidence.importers.tools import Known, known
+from opsdrill.evidence.importers.transcript import Transcript
+from opsdrill.evidence.importers.work import Work
+from opsdrill.model.job import Outcome, Stop
+
+FORMAT = "inspect"
+TITLE = "Inspect AI"
+
+_OUTCOMES: dict[str | None, Outcome] = {
+    None: "ran",
+    # The command ran; what it printed could not be taken.
+    "output_limit": "ran",
+    "unicode_decode": "ran",
+    "timeout": "timed_out",
+    "limit": "timed_out",
+    "approval": "refused",
+}
+"""By the type of a tool's error; any other one is a failure of the tool."""
+
+_LIMITED = "the harness's limit was reached: {}"
+_UNFINISHED = {"max_tokens", "model_length"}
+
+
+def read_sample(
+    file: SampleFile, header: Header, placing: Placing, *, at_break: bool = False
+) -> Imported:
+    """The job that a sample is.
+
+    Args:
+        file: where its parts stand.
+        header: what the log says of all samples.
+        placing: where commands ran.
+        at_break: the log breaks off in it or right behind it.
+    """
+    reader = _Reader(file, header, placing)
+    if at_break:
+        reader.lose("the log breaks off")
+    return reader.read()
+
+
+def summarised(
+    row: object, header: Header, placing: Placing, seen: set[tuple[str, int]]
+) -> Imported | None:
+    """The job of which there is only a row of a summary; None where it was seen before."""
+    key = key_of(row)
+    if not key[0] or key in seen:
+        return None
+    seen.add(key)
+    transcript = _begun(mapping(row), header, placing)
+    transcript.ledger.lose("only a summary of the sample is in the log")
+    _end(transcript, mapping(row), None)
+    return transcript.imported(name_of(row))
+
+
+def unread(name: str, why: str, header: Header, placing: Placing) -> Imported:
+    """The job of which nothing can be read."""
+    transcript = _begun({"uuid": name}, header, placing)
+    transcript.ledger.lose(why)
+    return transcript.imported(name)
+
+
+def _begun(small: dict[str, object], header: Header, placing: Placing) -> Transcript:
+    transcript = Transcript(FORMAT, TITLE, placing)
+    transcript.job = text(small, "uuid") or name_of(small) or None
+    transcript.written_by("inspect_ai", header.version, header.model)
+    main = transcript.main
+    main.started_at = transcript.clock.text(small.get("started_at"))
+    main.ended_at = transcript.clock.text(small.get("completed_at"))
+    given = small.get("input")
+    asked = [given] if isinstance(given, str) else listing(given)
+    for each in asked:
+        if isinstance(each, str):
+            transcript.ask(each)
+        elif text(each, "role") == "user":
+            transcript.ask(spoken(within(each, "content")))
+    return transcript
+
+
+def _end(transcript: Transcript, small: dict[str, object], limit: str | None) -> None:
+    """How the sample ended; one that is in the log without an error or a limit came to its end."""
+    error = text(small, "error", "message") or text(small, "error")
+    limit = text(small, "limit", "type") or text(small, "limit") or limit
+    reason = text(small, "output", "choices", 0, "stop_reason") if small.get("output") else None
+    if error and error.startswith(("CancelledError", "KeyboardInterrupt")):
+        transcript.end("cancelled", "cancelled", Stop(reason=error, fault="operator"))
+    elif error or small.get("error"):
+        transcript.end("failed", "error", Stop(reason=error or "error", fault="infrastructure"))
+    elif limit == "operator":
+        transcript.end("cancelled", limit, Stop(reason="an operator stopped it", fault="operator"))
+    elif limit:
+        stop = Stop(reason=_LIMITED.format(limit), fault="agent")
+        transcript.end("timed_out", f"{limit} limit", stop)
+    elif reason in _UNFINISHED:
+        stop = Stop(reason=_LIMITED.format(reason), fault="agent")
+        transcript.end("timed_out", reason, stop)
+    elif reason == "content_filter":
+        stop = Stop(reason="the model's provider filtered its answer", fault="infrastructure")
+        transcript.end("failed", reason, stop)
+    else:
+        transcript.end("completed", reason)
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What must be known of all events before the first of them is told."""
+
+    calls: set[str] = field(default_factory=set)
+    spoken: set[str] = field(default_factory=set)
+    revised: dict[str, object] = field(default_factory=dict)
+
+
+class _Reader:
+    def __init__(self, file: SampleFile, header: Header, placing: Placing) -> None:
+        self._file = file
+        self._transcript = _begun(dict(file.small), header, placing)
+        self._ledger = self._transcript.ledger
+        self._texts = Texts(self._ledger)
+        self._survey = _Survey()
+        self._spans = Spans()
+        self._told: set[str] = set()
+        self._returned: set[str] = set()
+        self._answered = False
+        self._limit: str | None = None
+
+    def lose(self, why: str) -> None:
+        """Something of the sample is missing."""
+        self._ledger.lose(why)
+
+    def read(self) -> Imported:
+        if not self._file.whole:
+            self.lose("the sample breaks off")
+        self._look_ahead()
+        self._texts.found = self._file.attachments(self._texts.wanted)
+        for event in self._each(self._file.events()):
+            self._event(event, self._spans.place(text(event, "span_id")))
+        for message in self._each(self._file.messages()):
+            self._message(message)
+        if not self._file.holds & {"events", "messages"}:
+            self._ledger.lose("the sample holds neither events nor messages")
+        if self._file.whole:
+            _end(self._transcript, dict(self._file.small), self._limit)
+        return self._transcript.imported(self._file.name)
+
+    def _each(self, items: Iterator[object]) -> Iterator[dict[str, object]]:
+        try:
+            for item in items:
+                if isinstance(item, dict):
+                    yield item
+        except Damaged as damage:
+            self._ledger.lose(str(damage))
+
+    def _look_ahead(self) -> None:
+        """Which calls have events of their own, what the conversation holds, what is attached."""
+        try:
+            for message in self._file.messages():
+                if text(message, "role") == "assistant":
+                    self._survey.spoken.add(text(message, "id") or "")
+                self._texts.look(within(message, "content"), within(message, "tool_calls"))
+        except Damaged:
+            pass  # told when it is read for what it says
+        try:
+            for event in self._file.events():
+                self._look_at(event)
+        except Damaged:
+            pass
+
+    def _look_at(self, event: object) -> None:
+        kind = text(event, "event")
+        if kind == "tool":
+            self._survey.calls.add(text(event, "id") or "")
+            self._texts.look(*(within(event, key) for key in ("arguments", "result", "error")))
+        elif kind == "model":
+            self._texts.look(within(event, "output", "choices", 0, "message"))
+            self._texts.look(_prompt(event))
+        elif kind == "approval" and text(event, "decision") == "modify":
+            id = text(event, "call", "id")
+            changed = within(event, "modified", "arguments")
+            if id and changed is not None:
+                self._texts.look(changed)
+                self._survey.revised[id] = changed
+        for each in listing(event, "events"):
+            self._look_at(each)
+
+    def _event(self, event: object, place: Place) -> None:
+        kind = text(event, "event")
+        if kind == "span_begin":
+            self._spans.begin(event)
+        elif kind == "step":
+            self._spans.step(event)
+        elif kind == "sample_limit":
+            self._limit = text(event, "type")
+        elif place.scoring:
+            return
+        elif kind == "model":
+            self._model(event, place)
+        elif kind == "tool":
+            self._tool(event, self._work(place))
+        if kind in ("tool", "subtask"):
+            # Old logs hold the events of an agent that was called inside of the call.
+            inner = Place(f"agent-{text(event, 'id') or text(event, 'name') or ''}")
+            for each in listing(event, "events"):
+                self._event(each, inner)
+
+    def _work(self, place: Place) -> Work:
+        work = self._transcript.work(place.work)
+        if place.name and work.agent is None:
+            work.agent = place.name
+        return work
+
+    def _model(self, event: object, place: Place) -> None:
+        message = within(event, "output", "choices", 0, "message")
+        id = text(message, "id")
+        other = text(event, "role") is not None and id not in self._survey.spoken
+        if place.in_tool or other or message is None:
+            return
+        work = self._work(place)
+        clock = self._transcript.clock
+        at = clock.text(within(event, "completed")) or clock.text(within(event, "timestamp"))
+        if place.work != MAIN and work.description is None:
+            work.description = self._texts.said(_prompt(event)) or None
+        self._answered = True
+        work.say(self._texts.said(within(message, "content")), at=at, id=id)
+        self._use(work, event, id or text(event, "uuid"))
+        for call in listing(message, "tool_calls"):
+            if text(call, "id") not in self._survey.calls:
+                self._call(work, call, at=at)
+
+    def _use(self, work: Work, event: object, id: str | None) -> None:
+        usage = mapping(event, "output", "usage")
+        if usage:
+            work.use(
+                id,
+                model=text(event, "output", "model") or text(event, "model"),
+                input_tokens=_count(usage, "input_tokens"),
+                output_tokens=_count(usage, "output_tokens"),
+                cost_usd=number(usage, "total_cost"),
+            )
+
+    def _tool(self, event: object, work: Work) -> None:
+        clock = self._transcript.clock
+        id = self._call(work, event, at=clock.text(within(event, "timestamp")), again=True)
+        error = mapping(event, "error")
+        if within(event, "pending") is True and not error:
+            return
+        self._return(
+            work,
+            id,
+            within(event, "result"),
+            error,
+            failed=within(event, "failed") is True,
+            at=clock.text(within(event, "completed")),
+        )
+
+    def _call(
+        self, work: Work, call: object, *, at: datetime | None = None, again: bool = False
+    ) -> str:
+        """Tell of a call; a second event under one id is a call of its own."""
+        id = text(call, "id") or f"call-{len(self._told) + 1}"
+        if again:
+            name, times = id, 1
+            while id in self._told:
+                times += 1
+                id = f"{name}#{times}"
+        self._told.add(id)
+        given = self._survey.revised.get(text(call, "id") or "", within(call, "arguments"))
+        tool = text(call, "function") or "tool"
+        _known(tool, self._texts.whole(given)).tell(work, id, at=at)
+        return id
+
+    def _return(
+        self,
+        work: Work,
+        id: str,
+        result: object,
+        error: dict[str, object],
+        *,
+        failed: bool = False,
+        at: datetime | None = None,
+    ) -> None:
+        self._returned.add(id)
+        kind = text(error, "type") or ("unknown" if error or failed else None)
+        output = _plain(self._texts.output(result))
+        if error and not output:
+            output = _plain(self._texts.output(error.get("message")))
+        work.returned(id, output=output or None, outcome=_OUTCOMES.get(kind, "failed"), at=at)
+
+    def _message(self, message: object) -> None:
+        """Of the conversation: what no event told."""
+        work = self._transcript.main
+        role = text(message, "role")
+        if role == "assistant" and text(message, "source") != "input":
+            if not self._answered:
+                work.say(self._texts.said(within(message, "content")), id=text(message, "id"))
+            for call in listing(message, "tool_calls"):
+                if text(call, "id") not in self._told:
+                    self._call(work, call)
+        elif role == "tool":
+            self._answer(work, message)
+
+    def _answer(self, work: Work, message: object) -> None:
+        id = text(message, "tool_call_id")
+        if id in self._returned:
+            return
+        if id is None or id not in self._told:
+            self._ledger.lose("the arguments of a call are not in it", *_CALLS)
+            call = {"id": id, "function": text(message, "function"), "arguments": None}
+            id = self._call(work, call)
+        if work.has_call(id):
+            self._return(work, id, within(message, "content"), mapping(message, "error"))
+
+
+_CALLS = ("executed_commands", "write_file", "update_file", "use_mcp_tool", "tool_calls")
+
+
+def _known(tool: str, arguments: object) -> Known:
+    code = text(arguments, "code")
+    if tool == "python" and code is not None:
+        rest = {key: value for key, value in mapping(arguments).items() if key != "code"}
+        return Known("shell", tool, {"command": code} | rest)
+    return known(tool, arguments)
+
+
+def _prompt(event: object) -> object:
+    """What the user said last to the model."""
+    users = [each for each in listing(event, "input") if text(each, "role") == "user"]
+    return within(users[-1], "content") if users else None
+
+
+def _count(usage: dict[str, object], key: str) -> int | None:
+    value = usage.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _plain(value: object) -> str:
+    if value is None or isinstance(value, str | list):
+        return spoken(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
