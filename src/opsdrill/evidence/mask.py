@@ -87,9 +87,9 @@ class Mask:
         for mark in marks:
             parts += [self.text(text[end : mark.start()], cut=True, resumed=resumed), mark[0]]
             end, resumed = mark.end(), "characters" in mark[0]
-        if resumed and text[end : end + 1] == "\n":
-            parts.append("\n")
-            end += 1
+            if resumed and text[end : end + 1] == "\n":
+                parts.append("\n")
+                end += 1
         return "".join((*parts, self.text(text[end:], resumed=resumed)))
 
     def data(self, data: bytes, *, cut: bool = False, resumed: bool = False) -> bytes:
