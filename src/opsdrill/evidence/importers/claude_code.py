@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
+from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.reading import rows_of
@@ -84,6 +86,13 @@ def _root(glimpse: Glimpse) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    work: Work
+    id: str
+    message: str | None
+
+
 class _Reader:
     """Tells a transcript what each line says."""
 
@@ -94,7 +103,8 @@ class _Reader:
         self._model: str | None = None
         self._stream = False
         self._sidechains: dict[str, str] = {}
-        self._owners: dict[str, Work] = {}
+        self._ids = CallIds()
+        self._calls: dict[str | None, _Call] = {}
         self._agents: dict[str, Work] = {}
         self._prompts: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -177,7 +187,7 @@ class _Reader:
             self._usage[id] = work, usage | {"model": message.get("model")}
         calls = False
         for block in listing(message.get("content")):
-            calls = self._block(work, block, at) or calls
+            calls = self._block(work, id, block, at) or calls
         if work.id == "main":
             self._ended(text(message, "stop_reason"), words, calls)
 
@@ -189,7 +199,7 @@ class _Reader:
         elif words.strip() and words not in before:
             work.say(f"{before}\n{words}", at=at, id=id)
 
-    def _block(self, work: Work, block: object, at: datetime | None) -> bool:
+    def _block(self, work: Work, message: str | None, block: object, at: datetime | None) -> bool:
         """One part of an answer; whether it calls a tool."""
         kind = text(block, "type") or ""
         if kind.endswith("tool_result"):
@@ -197,13 +207,14 @@ class _Reader:
             return False
         if not kind.endswith("tool_use"):
             return False
-        id = text(block, "id")
-        if id in self._owners:
+        named = text(block, "id")
+        known = self._calls.get(named)
+        if known is not None and known.message == message:
             return True
         name, arguments = text(block, "name"), mapping(block, "input")
         tool, server, how, kept = _called(name, arguments)
-        id = work.call(id, how, tool, kept, server=server, at=at)
-        self._owners[id] = work
+        id = work.call(self._ids.new(named), how, tool, kept, server=server, at=at)
+        self._calls[named] = _Call(work, id, message)
         if name in _AGENTS:
             self._prompts[id] = text(arguments, "prompt") or ""
         return True
@@ -250,10 +261,10 @@ class _Reader:
             work.description = words
 
     def _returned(self, block: object, result: object, at: datetime | None) -> None:
-        id = text(block, "tool_use_id") or ""
+        call = self._calls.get(text(block, "tool_use_id"))
         output = spoken(within(block, "content"))
         error = within(block, "is_error") is True
-        work = self._owners.get(id, self.told.main)
+        work, id = (call.work, call.id) if call else (self.told.main, "")
         shell = work.kind_of(id) == "shell"
         outcome, status = _outcome(shell, error, output, result)
         if outcome in ("refused", "failed"):
@@ -266,9 +277,9 @@ class _Reader:
         """The last line of a stream."""
         word = text(row, "subtype") or "result"
         for denial in listing(row, "permission_denials"):
-            id = text(denial, "tool_use_id")
-            if id in self._owners:
-                self._owners[id].returned(id, outcome="refused")
+            call = self._calls.get(text(denial, "tool_use_id"))
+            if call is not None:
+                call.work.returned(call.id, outcome="refused")
         self._total = _total(row)
         if word == "success" and row.get("is_error") is not True:
             self.told.end("completed", text(row, "stop_reason") or word)

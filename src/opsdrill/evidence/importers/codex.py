@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.ledger import Ledger
@@ -94,6 +95,7 @@ class _Reader:
         self._program = "Codex"
         self._marked = False
         self._broken = False
+        self._ids = CallIds()
         self._sessions: dict[str, str] = {}
         self._polls: dict[str, str] = {}
         self._mcp_failed: set[str] = set()
@@ -123,21 +125,30 @@ class _Reader:
 
     def _item(self, item: dict[str, object], at: datetime | None) -> None:
         kind = text(item, "type") or ""
-        id = text(item, "call_id") or text(item, "id")
+        named = text(item, "call_id") or text(item, "id")
         if kind == "message":
             self._message(item, at)
         elif kind == "function_call":
-            self._called(id, item, at)
+            self._called(self._id(named), item, at)
         elif kind == "local_shell_call":
-            self._shell(id, "local_shell", mapping(item, "action"), at)
+            self._shell(self._id(named), "local_shell", mapping(item, "action"), at)
         elif kind == "custom_tool_call":
-            self._custom(id, text(item, "name"), item.get("input"), at)
+            self._custom(self._id(named), text(item, "name"), item.get("input"), at)
         elif kind.endswith("_call_output"):
-            self._returned(id, item.get("output"), at)
+            self._returned(self._ids.of(named), item.get("output"), at)
         elif kind in ("web_search_call", "image_generation_call"):
-            id = self.told.main.call(id, "other", kind.removesuffix("_call"), item.get("action"))
+            id = self.told.main.call(
+                self._id(named), "other", kind.removesuffix("_call"), item.get("action")
+            )
             self.told.main.returned(id, at=at)
             self.told.goes_on()
+
+    def _id(self, named: str | None) -> str:
+        """The id of a call; the same name is a new call when the one before has returned."""
+        known = self._ids.of(named) if named is not None else None
+        if known is not None and self.told.main.waits_for(known):
+            return known
+        return self._ids.new(named)
 
     def _message(self, item: dict[str, object], at: datetime | None) -> None:
         words = spoken(item.get("content"))
@@ -279,14 +290,17 @@ class _Reader:
 
     def _mcp(self, event: dict[str, object], at: datetime | None) -> None:
         """Which server and tool a call was of, and whether it failed."""
-        id = text(event, "call_id")
+        named = text(event, "call_id")
+        id = self._ids.of(named)
         asked = mapping(event, "invocation")
         tool, server, given = text(asked, "tool"), text(asked, "server"), asked.get("arguments")
         failed = within(event, "result", "Err") is not None
         failed = failed or within(event, "result", "Ok", "isError") is True
-        main, new = self.told.main, not self.told.main.has_call(id)
+        main, new = self.told.main, id is None
         if id is None or main.kind_of(id) != "mcp":
-            id = main.call(id, "mcp", tool, given, server=server, at=at, revised=True)
+            id = main.call(
+                id or self._ids.new(named), "mcp", tool, given, server=server, at=at, revised=True
+            )
         if failed:
             self._mcp_failed.add(id)
         if new or failed:
@@ -294,15 +308,16 @@ class _Reader:
 
     def _executed(self, event: dict[str, object], at: datetime | None) -> None:
         """A command's end, where a version also keeps that."""
-        id, status = text(event, "call_id"), whole(event, "exit_code")
+        named, status = text(event, "call_id"), whole(event, "exit_code")
         declined = text(event, "status") == "declined"
-        new = not self.told.main.has_call(id)
-        if new:
+        id = self._ids.of(named)
+        new = id is None
+        if id is None:
+            id = self._ids.new(named)
             self._shell(id, "exec_command", {"command": event.get("command")}, at)
         output = text(event, "aggregated_output") if new else None
         outcome: Outcome = "refused" if declined else "ran"
-        if id is not None:
-            self.told.main.returned(id, output=output, exit_code=status, outcome=outcome, at=at)
+        self.told.main.returned(id, output=output, exit_code=status, outcome=outcome, at=at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.patch import files_of
@@ -56,6 +57,12 @@ class _Request:
     at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    work: Work
+    id: str
+
+
 class _Reader:
     """Tells a transcript what each event says."""
 
@@ -65,7 +72,8 @@ class _Reader:
         self._model: str | None = None
         self._aborted = False
         self._requests: dict[str, _Request] = {}
-        self._owners: dict[str, Work] = {}
+        self._ids = CallIds()
+        self._calls: dict[str, _Call] = {}
         self._agents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
         self._usage: dict[str, tuple[Work, str | None, int | None]] = {}
@@ -156,7 +164,7 @@ class _Reader:
             call = text(each, "toolCallId")
             if call is None:
                 self.told.ledger.lose("a call has no name")
-            elif call not in self._owners:
+            elif not self._waits(call):
                 self._requests.setdefault(call, _Request(work, mapping(each), at))
         if work.id == "main" and not requests and spoken(data.get("content")).strip():
             self.told.end("completed")
@@ -171,10 +179,16 @@ class _Reader:
         work = asked.work if asked is not None else self._work(line, data)
         self._call(work, id, (asked.request if asked is not None else {}) | data, at)
 
-    def _call(self, work: Work, id: str, asked: dict[str, object], at: datetime | None) -> None:
-        if id in self._owners:
+    def _waits(self, named: str) -> bool:
+        """Whether a call with this name is under way; another one with the name is a new call."""
+        call = self._calls.get(named)
+        return call is not None and call.work.waits_for(call.id)
+
+    def _call(self, work: Work, named: str, asked: dict[str, object], at: datetime | None) -> None:
+        if self._waits(named):
             return
-        self._owners[id] = work
+        id = self._ids.new(named)
+        self._calls[named] = _Call(work, id)
         name = text(asked, "toolName") or text(asked, "name")
         given = asked.get("arguments")
         if isinstance(given, str):
@@ -195,11 +209,12 @@ class _Reader:
             self.told.goes_on()
 
     def _returned(self, data: dict[str, object], at: datetime | None) -> None:
-        id = text(data, "toolCallId") or ""
-        asked = self._requests.pop(id, None)
+        named = text(data, "toolCallId") or ""
+        asked = self._requests.pop(named, None)
         if asked is not None:
-            self._call(asked.work, id, asked.request, asked.at)
-        work = self._owners.get(id, self.told.main)
+            self._call(asked.work, named, asked.request, asked.at)
+        call = self._calls.get(named)
+        work, id = (call.work, call.id) if call else (self.told.main, "")
         output = spoken(within(data, "result", "content"))
         parts = listing(data, "result", "contents")
         status = next(

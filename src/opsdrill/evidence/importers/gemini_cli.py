@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
+from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.reading import items_of, rows_of
@@ -72,6 +73,8 @@ class _Reader:
         self.told = told
         self._model: str | None = None
         self._asked: set[str] = set()
+        self._ids = CallIds()
+        self._known: dict[tuple[str | None, str], str] = {}
         self._agents: set[str] = set()
 
     def line(self, row: dict[str, object]) -> None:
@@ -133,14 +136,17 @@ class _Reader:
             )
         calls = listing(message, "toolCalls")
         for call in calls:
-            self._call(mapping(call), at)
+            self._call(id, mapping(call), at)
         if words.strip() and not calls:
             self.told.end("completed")
         else:
             self.told.goes_on()
 
-    def _call(self, call: dict[str, object], at: datetime | None) -> None:
-        id, name = text(call, "id"), text(call, "name")
+    def _call(self, message: str | None, call: dict[str, object], at: datetime | None) -> None:
+        named, name = text(call, "id"), text(call, "name")
+        id = self._known.get((message, named or "")) or self._ids.new(named)
+        if message is not None and named is not None:
+            self._known[message, named] = id
         given = mapping(call, "args")
         shown = _MCP.fullmatch(text(call, "displayName") or "")
         work = self.told.main

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.patch import files_of
@@ -60,6 +61,7 @@ class _Reader:
         self.told = told
         self._version: str | None = None
         self._model: str | None = None
+        self._ids = CallIds()
         self._agents: set[str] = set()
 
     def head(self, info: dict[str, object]) -> None:
@@ -145,7 +147,8 @@ class _Reader:
     def _call(self, part: dict[str, object]) -> None:
         state, name = mapping(part, "state"), text(part, "tool")
         given, clock, work = mapping(state, "input"), self.told.clock, self.told.main
-        id = text(part, "callID") or text(part, "id")
+        # A part is one call; some models give the same name to several.
+        id = self._ids.new(text(part, "callID") or text(part, "id"))
         at = clock.count(within(state, "time", "start"), 1000)
         patch = text(given, "patchText") or text(given, "patch") or ""
         files = files_of(patch) if name in _PATCHES else []

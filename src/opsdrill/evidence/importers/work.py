@@ -204,6 +204,13 @@ class Work:
         known = self._calls.get(id or "")
         return known.call.kind if known else None
 
+    def waits_for(self, id: str | None) -> bool:
+        """Whether this call was told and its return was not."""
+        return any(
+            part in self._calls and self._calls[part].open
+            for part in self._parts.get(id or "", (id or "",))
+        )
+
     @property
     def told(self) -> bool:
         """Whether it said or did anything."""
