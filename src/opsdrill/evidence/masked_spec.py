@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -15,6 +16,9 @@ from opsdrill.model.problem import Location, dotted
 from opsdrill.model.rules import HostState, PatternMatch
 from opsdrill.model.run import RunSpec, StoredFile
 from opsdrill.model.scenario import Scenario
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.$:@-]*")
+"""What hosts, users, images, modes and the like are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ def masked_spec(mask: Mask, spec: RunSpec, files: Mapping[str, bytes] | None = N
     """
     first = Masking(mask)
     first.of(spec)
+    if any(_NAME.fullmatch(text) is None for text in first.left):
+        names = {name for text in first.left for name in mask.names(text)}
+        raise _refused(names, "a place of the scenario where only a path can stand")
     walk = Masking(mask.keeping(first.left))
     told = walk.of(spec)
     if files:
@@ -86,12 +93,16 @@ def _readable(spec: RunSpec) -> RunSpec:
         RunSpec.model_validate_json(spec.model_dump_json(by_alias=True))
     except ValidationError as error:
         place = dotted(error.errors(include_url=False)[0]["loc"])
-        raise UsageError(
-            f"a secret ({', '.join(spec.masked)}) cannot be masked in {place} of the run, and"
-            " nothing is kept with a secret in it",
-            hint="take it out of there",
-        ) from None
+        raise _refused(spec.masked, f"{place} of the run") from None
     return spec
+
+
+def _refused(names: Iterable[str], place: str) -> UsageError:
+    return UsageError(
+        f"a secret ({', '.join(sorted(names))}) cannot be masked in {place}, and nothing is kept"
+        " with a secret in it",
+        hint="take it out of there, or choose another secret",
+    )
 
 
 def _bare(name: str) -> str:
