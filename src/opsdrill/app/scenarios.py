@@ -64,29 +64,9 @@ def entries(place: Place, words: Sequence[str]) -> list[Entry]:
         return list(known.entries)
     found: dict[Path, Entry] = {}
     for word in words:
-        for entry in _meant(known, word):
+        for entry in known.meant(word):
             found.setdefault(entry.path.resolve(), entry)
     return list(found.values())
-
-
-def _meant(known: Catalogue, word: str) -> list[Entry]:
-    kind, _, name = word.partition(":")
-    mine = [
-        entry
-        for entry in known.entries
-        if (kind == "tag" and name in entry.tags)
-        or (kind == "pack" and name == entry.pack)
-        or (entry.key is not None and entry.key.casefold() == word.casefold())
-    ]
-    if mine:
-        return mine
-    below = Catalogue([Path(word)]).entries if word and Path(word).is_dir() else ()
-    return list(below) or [_entry(loaded) for loaded in known.select([word])]
-
-
-def _entry(loaded: LoadedScenario) -> Entry:
-    shape = loaded.scenario
-    return Entry(loaded.path, shape.key, shape.title, shape.tags, None, loaded)
 
 
 def listed(place: Place, words: Sequence[str]) -> Listed:

@@ -16,7 +16,6 @@ from opsdrill.scenarios.load import (
     SCENARIO_FILES,
     LoadedScenario,
     load_document,
-    load_scenario,
     read_document,
     scenario_file,
 )
@@ -60,7 +59,9 @@ class Entry:
             InvalidInput: it is broken, or shares its key with another.
         """
         if self.loaded is None or self.problems:
-            raise InvalidInput(f"the scenario {self.key or self.path} is refused", self.problems)
+            # Where it has no key, its problems name the file all the same.
+            which = f"the scenario {self.key}" if self.key is not None else "the scenario"
+            raise InvalidInput(f"{which} is refused", self.problems)
         return self.loaded
 
 
@@ -108,44 +109,51 @@ class Catalogue:
             raise UsageError("no scenario is selected", hint="give a path, a key or tag:NAME")
         chosen: dict[Path, LoadedScenario] = {}
         for word in selection:
-            for loaded in self._meant(word):
+            for entry in self.meant(word):
+                loaded = entry.scenario()
                 chosen.setdefault(loaded.path.resolve(), loaded)
         return list(chosen.values())
 
-    def _meant(self, word: str) -> list[LoadedScenario]:
+    def meant(self, word: str) -> list[Entry]:
+        """The entries that one word of a selection means, the broken ones among them.
+
+        Raises:
+            UnknownName: no such key, tag or pack; names the closest.
+            UsageError: no such path, a folder without scenarios, or an empty word.
+        """
         if not word.strip():
             raise UsageError("an empty word selects nothing", hint="give a path, a key or tag:NAME")
         kind, colon, name = word.partition(":")
         if colon and kind == "tag":
-            return self._all("tag", name, [e for e in self.entries if name in e.tags], self.tags())
+            entries = [entry for entry in self.entries if name in entry.tags]
+            return _some("tag", name, entries, self.tags())
         if colon and kind == "pack":
             entries = [entry for entry in self.entries if entry.pack == name]
-            return self._all("pack", name, entries, self.packs())
+            return _some("pack", name, entries, self.packs())
         if not _is_path(word):
             entries = [e for e in self.entries if (e.key or "").casefold() == word.casefold()]
             if entries or not Path(word).exists():
-                return self._all("scenario", word, entries, self.keys())
+                return _some("scenario", word, entries, self.keys())
         return _at(Path(word))
 
-    def _all(
-        self, kind: str, name: str, entries: list[Entry], known: list[str]
-    ) -> list[LoadedScenario]:
-        if not entries:
-            raise UnknownName(kind, name, known)
-        return [entry.scenario() for entry in entries]
+
+def _some(kind: str, name: str, entries: list[Entry], known: list[str]) -> list[Entry]:
+    if not entries:
+        raise UnknownName(kind, name, known)
+    return entries
 
 
 def _is_path(word: str) -> bool:
     return "/" in word or word.startswith(".") or word.endswith((".yaml", ".yml", ".json"))
 
 
-def _at(path: Path) -> list[LoadedScenario]:
+def _at(path: Path) -> list[Entry]:
     if not path.is_dir() or any((path / name).is_file() for name in SCENARIO_FILES):
-        return [load_scenario(path)]
+        return [_read(scenario_file(path), None)]
     entries = Catalogue([path]).entries
     if not entries:
         scenario_file(path)  # raises and says that there is none
-    return [entry.scenario() for entry in entries]
+    return list(entries)
 
 
 def _entries(roots: Iterable[Path]) -> Iterator[tuple[Path, Entry]]:
@@ -171,16 +179,23 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _entry(folder: Path, pack: str | None) -> Entry:
-    path, document = folder, Document(None)
+    path = folder
     try:
         path = scenario_file(folder)
+        return _read(path, pack)
+    except OpsDrillError as error:
+        problem = Problem("", error.message, code=SYNTAX, file=str(path))
+        return _broken(path, None, pack, (problem,))
+
+
+def _read(path: Path, pack: str | None) -> Entry:
+    """The scenario in a file, broken or whole. Raises UsageError where it cannot be opened."""
+    document = Document(None)
+    try:
         document = read_document(path)
         loaded = load_document(path, document)
     except InvalidInput as error:
         return _broken(path, document.data, pack, error.problems)
-    except OpsDrillError as error:
-        problem = Problem("", error.message, code=SYNTAX, file=str(path))
-        return _broken(path, document.data, pack, (problem,))
     scenario = loaded.scenario
     return Entry(path, scenario.key, scenario.title, scenario.tags, pack, loaded)
 

@@ -121,6 +121,25 @@ def test_a_key_goes_before_a_folder_of_that_name(
     assert keys(catalogue, "./web") == ["other"]
 
 
+def test_broken_ones_are_meant_too(tmp_path: Path) -> None:
+    """[S6.3] By tag, by the path of a file and of a folder: with their problems, beside others."""
+    put(tmp_path, "p/good", "good", "x")
+    put(tmp_path, "p/wrong", "wrong", "x", more="zz: 1\n")
+    catalogue = Catalogue([tmp_path])
+    for word, meant in (
+        ("tag:x", ["good", "wrong"]),
+        ("WRONG", ["wrong"]),
+        (str(tmp_path / "p"), ["good", "wrong"]),
+        (str(tmp_path / "p/wrong"), ["wrong"]),
+        (str(tmp_path / "p/wrong/scenario.yaml"), ["wrong"]),
+    ):
+        entries = catalogue.meant(word)
+        assert [entry.key for entry in entries] == meant
+        assert [p.path for entry in entries for p in entry.problems] == ["zz"]
+        with pytest.raises(InvalidInput, match="the scenario wrong is refused.*zz is not a known"):
+            catalogue.select([word])
+
+
 def test_selections_that_mean_nothing(tmp_path: Path) -> None:
     """[S6.5] Unknown names are refused with close ones; an empty selection is no run of nothing."""
     put(tmp_path, "p/web-down", "web-down", "network")
