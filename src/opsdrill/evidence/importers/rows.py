@@ -102,4 +102,4 @@ def too_deep(value: object) -> bool:
             elif isinstance(each, list | tuple):
                 below.extend(each)
         level = below
-    return bool(level)
+    return any(isinstance(each, dict | list | tuple) for each in level)
