@@ -115,11 +115,13 @@ def _bare(name: str) -> str:
 def _naming(mask: Mask, scenario: Scenario) -> Iterator[str]:
     """A warning for each command and each pattern with the value of a secret in it."""
     for place, text, pattern in _judged(scenario):
-        for name in mask.names(text, pattern=pattern):
-            better = rf"look for \[masked:{name}\]" if pattern else "let the host look it up"
+        if names := mask.names(text, pattern=pattern):
+            shown = ", ".join(f"[masked:{name}]" for name in names)
+            sought = " or ".join(rf"\[masked:{name}\]" for name in names)
+            better = f"look for {sought}" if pattern else "let the host look it up"
             yield (
                 f"{dotted(place)} holds the value of a secret; in all that is kept it reads"
-                f" [masked:{name}]: {better}"
+                f" {shown}: {better}"
             )
 
 
