@@ -13,12 +13,12 @@ from typing import get_args
 from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.known_tools import Doing, doings
 from opsdrill.evidence.importers.outcome_text import outcome_in
 from opsdrill.evidence.importers.reading import items_of
 from opsdrill.evidence.importers.rows import listing, mapping, number, row, spoken, text
 from opsdrill.evidence.importers.rows import whole as integer
 from opsdrill.evidence.importers.source import Damaged, Source
+from opsdrill.evidence.importers.tools import Known, known
 from opsdrill.evidence.importers.transcript import Transcript
 from opsdrill.evidence.importers.work import Work
 from opsdrill.model.job import Outcome, ToolKind
@@ -147,8 +147,8 @@ class _Reader:
     def end(self) -> Imported:
         """The job, when all steps were told."""
         for id, names in self._called.items():
-            known = self._here & set(names) if names else self._sidechains
-            if not known:
+            found = self._here & set(names) if names else self._sidechains
+            if not found:
                 self._told.delegate(f"called by {id}")
         return self._told.imported()
 
@@ -241,20 +241,14 @@ class _Reader:
         given = text(call, "tool_call_id")
         arguments = mapping(call, "arguments")
         what = (name, arguments)
-        known = agent.ids.of(given)
-        if given is not None and known is not None and agent.open.get(known) == what:
-            return known
+        before = agent.ids.of(given) if given is not None else None
+        if before is not None and agent.open.get(before) == what:
+            return before
         id = agent.ids.new(given)
         agent.open[id] = what
-        doing = doings(name, arguments)
+        doing = _stated(call, known(name, arguments))
         host = text(step, "extra", "host") if text(step, "extra", "task") else None
-        if len(doing) > 1:
-            files = [(each.kind, each.arguments) for each in doing]
-            return agent.work.call_files(id, name, files, at=at)
-        only = _stated(call, doing[0])
-        agent.work.call(
-            id, only.kind, only.tool, only.arguments, server=only.server, at=at, host=host
-        )
+        doing.tell(agent.work, id, at=at, host=host)
         outcome = text(call, "extra", "outcome")
         if outcome in _OUTCOMES:
             code = integer(call, "extra", "exit_code")
@@ -323,9 +317,9 @@ class _Reader:
         )
 
 
-def _stated(call: object, doing: Doing) -> Doing:
+def _stated(call: object, doing: Known) -> Known:
     """What a call does, where the transcript itself says so in OpsDrill's words."""
     kind, tool = text(call, "extra", "kind"), text(call, "function_name")
     if kind not in _KINDS or tool is None:
         return doing
-    return Doing(_KINDS[kind], tool, mapping(call, "arguments"), text(call, "extra", "server"))
+    return Known(_KINDS[kind], tool, mapping(call, "arguments"), text(call, "extra", "server"))

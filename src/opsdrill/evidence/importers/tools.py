@@ -18,7 +18,11 @@ _SHELL = re.compile(
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _COMMAND_KEYS = ("command", "cmd", "shell_command", "bash_command", "script")
-_PATH_KEYS = ("path", "file_path", "filepath", "filename", "file", "target_file")
+_PATH_KEYS = (
+    "path", "file_path", "filepath", "filePath", "filename", "file", "target_file", "notebook_path",
+)  # fmt: skip
+_KEYS_TYPED = re.compile(r"(?:[CMS]-\S|Enter|Escape|Tab|Space|Up|Down|Left|Right|BSpace)?\s*")
+"""What Terminus types into its terminal without a command: nothing, or the name of a key."""
 _WRITE = {"write", "write_file", "write_to_file", "create_file", "save_file", "file_write"}
 _UPDATE = {
     "edit", "edit_file", "update_file", "multiedit", "multi_edit", "replace", "replace_in_file",
@@ -26,7 +30,7 @@ _UPDATE = {
 }  # fmt: skip
 _EDITORS = {
     "str_replace_editor", "str_replace_based_edit_tool", "text_editor", "edit_anthropic",
-    "str_replace_based_edit", "editor",
+    "str_replace_based_edit", "editor", "file_editor",
 }  # fmt: skip
 _EDITOR_KINDS: dict[str | None, ToolKind] = {
     "create": "write_file",
@@ -63,12 +67,25 @@ class Known:
             return None
         return text(self.arguments, "host") or text(self.arguments, "hostname") or None
 
-    def tell(self, work: Work, id: str | None, *, at: datetime | None = None) -> str:
-        """Tell of the call, and give its id."""
+    def tell(
+        self,
+        work: Work,
+        id: str | None,
+        *,
+        at: datetime | None = None,
+        host: str | None = None,
+    ) -> str:
+        """Tell of the call, made at a time and on a host if the transcript says so; give its id."""
         if self.files:
             return work.call_files(id, self.tool, self.files, at=at)
         return work.call(
-            id, self.kind, self.tool, self.arguments, server=self.server, at=at, host=self.host
+            id,
+            self.kind,
+            self.tool,
+            self.arguments,
+            server=self.server,
+            at=at,
+            host=host or self.host,
         )
 
 
@@ -98,11 +115,20 @@ def known(name: str, arguments: object) -> Known:
     if kind is not None and path is not None:
         return Known(kind, name, {"path": path} | {k: v for k, v in given.items() if k != "path"})
     if kind is None and own not in _EDITORS and _SHELL.search(own):
-        command = next((each for key in _COMMAND_KEYS if (each := _line(given.get(key)))), None)
-        if command is not None:
-            rest = {k: v for k, v in given.items() if k not in _COMMAND_KEYS}
+        command = _typed(given) or next(
+            (each for key in _COMMAND_KEYS if (each := _line(given.get(key)))), None
+        )
+        # What is typed into a program that runs already is no command.
+        if command is not None and given.get("is_input") not in (True, "true"):
+            rest = {k: v for k, v in given.items() if k not in (*_COMMAND_KEYS, "keystrokes")}
             return Known("shell", name, {"command": command} | rest)
     return Known("other", name, arguments)
+
+
+def _typed(given: dict[str, object]) -> str | None:
+    """A command that is typed key by key, without the last key: that enters it."""
+    keys = text(given, "keystrokes")
+    return None if keys is None or _KEYS_TYPED.fullmatch(keys) else keys.removesuffix("\n")
 
 
 def _patched(name: str, arguments: object) -> Known:
@@ -118,7 +144,7 @@ def _patched(name: str, arguments: object) -> Known:
 def _line(value: object) -> str | None:
     """A command as it is given to the shell; a list of words is what a shell would make it of."""
     if isinstance(value, str):
-        return value or None
+        return value if value.strip() else None
     words = [word for word in listing(value) if isinstance(word, str)]
     if not words or len(words) != len(listing(value)):
         return None
