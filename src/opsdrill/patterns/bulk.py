@@ -8,13 +8,17 @@ one pattern, and only for the values in which its loose form is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
+from operator import not_
+from typing import NamedTuple
 
 from opsdrill.patterns.linear import Program
-from opsdrill.patterns.net import Net, Strand, tally
+from opsdrill.patterns.net import Net, Strand, find_lines
 from opsdrill.patterns.pattern import Pattern
 from opsdrill.patterns.searcher import Found, Searched, Span
 from opsdrill.patterns.sifted import BLOCK, Alphabet, parts
@@ -30,6 +34,9 @@ from opsdrill.patterns.weave import Weave
 
 NOTHING = Found()
 
+PART = 1024
+"""About so many bytes of a text are looked at together."""
+
 Plain = Callable[[Pattern, Sequence[str]], Searched]
 """The search of one pattern."""
 
@@ -41,6 +48,26 @@ class _Tally:
     count: int = 0
     first: list[tuple[int, Span]] = field(default_factory=list)
     left: set[int] = field(default_factory=set)
+
+
+_Tallies = defaultdict[int, _Tally]
+
+
+class _Some(NamedTuple):
+    """Some of all values, with their places."""
+
+    values: Sequence[str]
+    places: Sequence[int]
+
+    def apart(self, chosen: list[bool]) -> tuple[_Some, _Some]:
+        """Those chosen, and the others."""
+        if True not in chosen:
+            return _Some((), ()), self
+        others = list(map(not_, chosen))
+        return self._kept(chosen), self._kept(others)
+
+    def _kept(self, chosen: list[bool]) -> _Some:
+        return _Some(list(compress(self.values, chosen)), list(compress(self.places, chosen)))
 
 
 class Bulk:
@@ -64,84 +91,51 @@ class Bulk:
         """
         if not values or not self._patterns:
             return (NOTHING,) * len(self._patterns)
-        tallies: dict[int, _Tally] = {}
+        of: _Tallies = defaultdict(_Tally)
         if "" in values or sum(map(len, values)) > BLOCK:
-            self._look_in_parts(values, shown, tallies)
+            self._look_in_parts(values, shown, of)
         else:
-            self._look_by_kind(values, range(len(values)), shown, tallies)
+            self._look_by_kind(_Some(values, range(len(values))), shown, of)
         found = [NOTHING] * len(self._patterns)
-        for number, of in tallies.items():
-            found[number] = self._found(number, of, values, shown)
+        for number, tally in of.items():
+            found[number] = self._found(number, tally, values, shown)
         return tuple(found)
 
-    def _look_in_parts(self, values: Sequence[str], shown: int, tallies: dict[int, _Tally]) -> None:
+    def _look_in_parts(self, values: Sequence[str], shown: int, of: _Tallies) -> None:
         fitting = [place for place, value in enumerate(values) if 0 < len(value) <= BLOCK]
         for part in parts(values, fitting):
-            self._look_by_kind(values, part, shown, tallies)
-        self._leave(set(range(len(values))).difference(fitting), tallies)
+            self._look_by_kind(_Some([values[place] for place in part], part), shown, of)
+        self._leave(set(range(len(values))).difference(fitting), of)
 
-    def _look_by_kind(
-        self, values: Sequence[str], places: Sequence[int], shown: int, tallies: dict[int, _Tally]
-    ) -> None:
-        """Search values that fill a block at most; none is empty."""
-        foreign = [at for at in places if not values[at].isascii()]
-        if foreign:
-            apart = set(foreign)
-            places = [at for at in places if at not in apart]
-        if places:
-            chosen = [values[at] for at in places]
-            text = "\n".join(chosen)
-            if text.count("\n") == len(chosen) - 1:
-                self._look(self._lines, text.encode(), places, shown, tallies)
-            else:
-                self._look_woven(values, places, shown, tallies)
-        if foreign:
-            self._look_woven(values, foreign, shown, tallies)
+    def _look_by_kind(self, some: _Some, shown: int, of: _Tallies) -> None:
+        """Search values that fill a block at most, none of them empty."""
+        together = "".join(some.values)
+        if not together.isascii():
+            foreign, some = some.apart([not value.isascii() for value in some.values])
+            self._look_woven(foreign, shown, of)
+            together = "".join(some.values)
+        if "\n" in together:
+            self._look_woven(some, shown, of)
+        elif together:
+            _look(self._lines, "\n".join(some.values).encode(), some, shown, of)
 
-    def _look_woven(
-        self, values: Sequence[str], places: Sequence[int], shown: int, tallies: dict[int, _Tally]
-    ) -> None:
+    def _look_woven(self, some: _Some, shown: int, of: _Tallies) -> None:
         """Search values of any characters; those that end with a line break stand apart."""
-        apart = [at for at in places if values[at][-1] == "\n"]
-        if apart:
-            places = [at for at in places if values[at][-1] != "\n"]
-        for kind, ended in ((places, False), (apart, True)):
-            if not kind:
+        ended, others = some.apart([value[-1] == "\n" for value in some.values])
+        for kind, last_break in ((others, False), (ended, True)):
+            if not kind.values:
                 continue
-            text = self._woven.encode([values[at] for at in kind])
+            text = self._woven.encode(kind.values)
             if text is None:
-                self._leave(kind, tallies)
+                self._leave(kind.places, of)
             else:
-                self._look(self._woven.net(ended=ended), text, kind, shown, tallies)
+                _look(self._woven.net(ended=last_break), text, kind, shown, of)
 
-    def _leave(self, places: Iterable[int], tallies: dict[int, _Tally]) -> None:
+    def _leave(self, places: Collection[int], of: _Tallies) -> None:
         """Leave values to the plain search of every pattern."""
-        left = tuple(places)
-        for number in range(len(self._patterns)) if left else ():
-            tallies.setdefault(number, _Tally()).left.update(left)
-
-    def _look(
-        self,
-        net: Net,
-        text: bytes,
-        places: Sequence[int],
-        shown: int,
-        tallies: dict[int, _Tally],
-    ) -> None:
-        """Search a text of values, one a line; `places` are those of its lines."""
-        for number in net.touched(text):
-            strand = net.strands[number]
-            of = tallies.setdefault(number, _Tally())
-            if strand.program is None:
-                of.left.update(places)
-                continue
-            most = shown if strand.exact else len(text)
-            count, first = tally(strand.program, text, most)
-            if strand.exact:
-                of.count += count
-                of.first += [(places[line], span) for line, span in first]
-            else:
-                of.left.update([places[line] for line, _ in first])
+        if places:
+            for number in range(len(self._patterns)):
+                of[number].left.update(places)
 
     def _found(self, number: int, of: _Tally, values: Sequence[str], shown: int) -> Found:
         exhausted: tuple[int, ...] = ()
@@ -161,6 +155,34 @@ class Bulk:
         """For values in ASCII without line breaks."""
         codes = Alphabet().codes
         return Net([_strand(pattern, codes, LINE) for pattern in self._patterns])
+
+
+def _look(net: Net, text: bytes, some: _Some, shown: int, of: _Tallies) -> None:
+    """Search a text of values, one a line and one byte a character.
+
+    A look at a part is quick, and a pattern that may be there is searched in that part alone.
+    """
+    values, places = some
+    step = max(1, PART * len(values) // len(text))
+    told: dict[int, int] = defaultdict(int)
+    begin = 0
+    for first in range(0, len(values), step):
+        lengths = list(map(len, values[first : first + step]))
+        end = begin + sum(lengths) + len(lengths) - 1
+        part = text[begin:end]
+        begin = end + 1
+        for number in net.touched(part):
+            strand, there = net.strands[number], places[first : first + step]
+            if strand.program is None:
+                of[number].left.update(there)
+            elif not strand.exact:
+                _, lines = find_lines(strand.program, part, len(there))
+                of[number].left.update([there[line] for line, _ in lines])
+            else:
+                count, lines = find_lines(strand.program, part, shown - told[number])
+                of[number].count += count
+                of[number].first += [(there[line], span) for line, span in lines]
+                told[number] += len(lines)
 
 
 class _Woven:

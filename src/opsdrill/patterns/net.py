@@ -78,6 +78,8 @@ class _Set:
         if self._match is not None:
             found: list[int] = self._match(text)
             sentinel = len(self._numbers)
+            if len(found) == 1 and found[0] == sentinel:
+                return ()
             if sentinel in found:
                 numbers = self._numbers
                 return [numbers[each] for each in found if each != sentinel]
@@ -100,7 +102,7 @@ def _parts(strands: Sequence[Strand]) -> Iterator[list[int]]:
         yield part
 
 
-def tally(program: Program, text: bytes, shown: int) -> tuple[int, list[tuple[int, Span]]]:
+def find_lines(program: Program, text: bytes, shown: int) -> tuple[int, list[tuple[int, Span]]]:
     """In how many lines of `text` a program is found, and where in the first of them.
 
     Returns:

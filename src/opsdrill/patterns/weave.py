@@ -50,9 +50,8 @@ class Weave:
         """Values one a line; None where their characters do not all get a byte."""
         if not self._usable:
             return None
-        joined = "\0".join(values)
-        if joined.count("\0") == len(values) - 1:
-            return self._encoded(joined, _BREAK)
+        if "\0" not in "".join(values):
+            return self._encoded("\0".join(values), _BREAK)
         one_by_one = [self._encoded(value, None) for value in values]
         return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
 
