@@ -128,13 +128,19 @@ class Source:
                     foreign = start not in (b"{", b"[")
                     yield Line(number, row(line), foreign=foreign, null=line.strip() == b"null")
 
-    def items(self, path: str) -> Iterator[object]:
+    def items(self, path: str, *, several: bool = False) -> Iterator[object]:
         """What stands at a path of the single JSON document that it is, e.g. `messages.item`.
+
+        Args:
+            path: keys; `item` stands for any place in a list.
+            several: there may be more documents, one behind the other.
 
         Raises:
             Damaged: the document is broken behind what was given so far.
         """
-        yield from self._parsed(lambda stream: ijson.items(stream, path, use_float=True))
+        yield from self._parsed(
+            lambda stream: ijson.items(stream, path, use_float=True, multiple_values=several)
+        )
 
     def _parsed(self, parse: Callable[[JsonStream], Iterator[Value]]) -> Iterator[Value]:
         with self._opened() as stream:

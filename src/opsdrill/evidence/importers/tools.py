@@ -103,6 +103,8 @@ def known(name: str, arguments: object) -> Known:
         return Known("mcp", mcp[2], arguments, server=mcp[1])
     if own in _PATCHES:
         return _patched(name, arguments)
+    if isinstance(arguments, str) and own not in _EDITORS and _SHELL.search(own):
+        return Known("shell", name, {"command": arguments})
     given = mapping(arguments)
     path = next((given[key] for key in _PATH_KEYS if isinstance(given.get(key), str)), None)
     kind: ToolKind | None = None

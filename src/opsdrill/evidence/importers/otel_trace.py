@@ -1,0 +1,332 @@
+"""One trace, as a job: whose spans are whose, what was said once, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+
+from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.evidence.importers.ledger import KEPT, Ledger
+from opsdrill.evidence.importers.otel_messages import Asked, plain
+from opsdrill.evidence.importers.otel_steps import Step
+from opsdrill.evidence.importers.otel_tree import MAIN, Answer, Tree
+from opsdrill.evidence.importers.rows import within
+from opsdrill.evidence.importers.tools import Known, known
+from opsdrill.evidence.importers.transcript import TOLD, Transcript
+from opsdrill.evidence.importers.work import Work
+from opsdrill.model.job import JobStatus, Outcome, Stop
+
+FORMAT = "otel"
+TITLE = "OpenTelemetry"
+
+_SECOND = 1_000_000_000
+_OVERHEAD = 1000
+_NOISE = 200
+_CALLS = ("executed_commands", "write_file", "update_file", "use_mcp_tool", "tool_calls")
+_WORDS = ("agent_messages", "task_summary")
+_DONE = {"stop", "end_turn", "stop_sequence", "completed", "end", "eos"}
+_LIMITED = {"length", "max_tokens", "max_output_tokens"}
+_ASKS_FOR_TOOLS = {"tool_call", "tool_calls", "tool_use", "tool-calls", "function_call"}
+_TIMEOUT = re.compile(r"time.?out|deadline", re.IGNORECASE)
+_REFUSED = re.compile(r"reject|denied|not.?approved|approval", re.IGNORECASE)
+_CANCELLED = re.compile(r"cancel|interrupt|abort", re.IGNORECASE)
+_OUT_OF_TURNS = re.compile(
+    r"max.{0,12}(?:turn|step|iteration|round)|recursion|budget", re.IGNORECASE
+)
+
+
+def size_of(step: Step | None) -> int:
+    """About how many characters are kept of a span; of noise, its place in the trace."""
+    if step is None:
+        return _NOISE
+    texts = [each.text for each in step.answers] + step.asked
+    size = sum(map(len, texts)) + _size(step.arguments) + _size(step.result)
+    size += sum(_size(call.arguments) for each in step.answers for call in each.calls)
+    return _OVERHEAD + size
+
+
+def _size(value: object) -> int:
+    if value is None or isinstance(value, str):
+        return len(value or "")
+    return len(json.dumps(value, ensure_ascii=False, default=str))
+
+
+class Trace:
+    """The spans of one trace, gathered in any order.
+
+    Args:
+        id: the trace's.
+    """
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self._steps: list[Step] = []
+        self._parents: dict[str, str] = {}
+        self._results: dict[str, object] = {}
+        self._asked: dict[str, str] = {}
+        self._size = 0
+        self._too_large = False
+
+    def add(self, id: str, parent: str, step: Step | None) -> None:
+        """One span; without a step it is noise, which may still stand between others."""
+        if id and id in self._parents:
+            return  # sent twice
+        if id:
+            self._parents[id] = parent
+        if step is None:
+            return
+        for call, result in step.results.items():
+            self._results.setdefault(call, result)
+        step.results = {}
+        # The same request comes again with every call of the model: it is kept once.
+        step.asked = [self._asked.setdefault(each, each) for each in step.asked]
+        if step.asked_last is not None:
+            step.asked_last = self._asked.setdefault(step.asked_last, step.asked_last)
+        self._size += size_of(step)
+        if self._size > KEPT:
+            self._too_large = True
+            return
+        self._steps.append(step)
+
+    def imported(self, placing: Placing, file: Ledger) -> Imported:
+        """The job that it is.
+
+        Args:
+            placing: where commands ran.
+            file: what is missing of the whole file.
+
+        Raises:
+            UsageError: nobody says on which host the agent worked.
+        """
+        if self._too_large:
+            file = Ledger(TOLD)
+            file.lose(f"there is more than {KEPT // 1024**2} MiB of commands and messages")
+        self._steps.sort(key=lambda step: (step.start, step.end or 0))
+        tree = Tree(self._steps, self._parents)
+        return _Telling(self.id, tree, self._results, placing).told(file)
+
+
+class _Telling:
+    """Tells a transcript what the steps of a trace say."""
+
+    def __init__(self, id: str, tree: Tree, results: dict[str, object], placing: Placing) -> None:
+        self._tree = tree
+        self._results = results
+        self._answers = tree.answers()
+        self._wanted = _Wanted(self._answers)
+        self._transcript = Transcript(FORMAT, TITLE, placing, TOLD - self._unsaid())
+        self._ledger = self._transcript.ledger
+        self._transcript.job = id.strip("0") and id
+        self._name = id
+        self._requested: set[str] = set()
+        self._taken: dict[str, int] = {}
+
+    def told(self, file: Ledger) -> Imported:
+        for why in dict.fromkeys(file.lost.values()):
+            self._ledger.lose(why)
+        self._about()
+        tools = [step for step in self._tree.steps if step.role == "tool"]
+        for step in tools:
+            self._wanted.given_to(step)
+        for step in self._tree.steps:
+            if step.role == "agent":
+                self._agent(step)
+            elif step.role == "tool" and not self._tree.within_itself(step):
+                self._tool(step)
+            elif step.role == "model":
+                answer = self._tree.answer_of(step)
+                if answer is not None:
+                    self._model(answer)
+        self._gaps(tools)
+        self._end()
+        return self._transcript.imported(self._name)
+
+    def _unsaid(self) -> set[str]:
+        """What nothing in the trace says."""
+        said = any(answer.answered for answer in self._answers)
+        agents = (step for step in self._tree.steps if step.role == "agent")
+        return set() if said or any(step.answers for step in agents) else set(_WORDS)
+
+    def _about(self) -> None:
+        steps = self._tree.steps
+        main = self._tree.main
+        named = main.name if main else next((step.name for step in steps if step.name), None)
+        model = next((step.model for step in steps if step.model), None)
+        program = named if main or not steps or steps[0].role != "tool" else None
+        self._transcript.written_by(program or TITLE, None, model)
+        self._transcript.main.agent = main.name if main else None
+
+    def _work(self, id: str) -> Work:
+        return self._transcript.work(id)
+
+    def _at(self, nanoseconds: int | None) -> datetime | None:
+        return self._transcript.clock.count(nanoseconds, _SECOND) if nanoseconds else None
+
+    def _ask(self, work: str, step: Step) -> None:
+        """The first request of an agent, and what its user said later."""
+        begun = self._work(work).description is not None
+        texts = step.asked or ([step.asked_last] if step.asked_last and not begun else [])
+        for each in texts:
+            if work == MAIN:
+                self._request(each, step)
+            elif not begun:
+                self._work(work).description = each
+                begun = True
+
+    def _request(self, said: str, step: Step) -> None:
+        if said not in self._requested:
+            self._requested.add(said)
+            self._transcript.ask(said, at=self._at(step.start))
+
+    def _agent(self, step: Step) -> None:
+        id = self._tree.works[step.id] if step.id else MAIN
+        work = self._work(id)
+        if work.agent is None:
+            work.agent = step.name
+        self._ask(id, step)
+        if step.start and work.started_at is None:
+            work.started_at = self._at(step.start)
+        if step.end:
+            work.ended_at = self._at(step.end)
+        if id != MAIN and step.error:
+            work.status = "failed"
+            work.stop_reason = step.error
+        if not any(answer.work == id and answer.answered for answer in self._answers):
+            for message in step.answers:
+                work.say(message.text, at=self._at(step.end))
+
+    def _model(self, answer: Answer) -> None:
+        for step in answer.steps:
+            self._ask(answer.work, step)
+        work, first = self._work(answer.work), answer.first
+        at = self._at(first.end or first.start)
+        for message in answer.messages:
+            work.say(message.text, at=at)
+        used = next((each.used for each in answer.steps if each.used != (None, None)), None)
+        if used is not None:
+            model = next((each.model for each in answer.steps if each.model), None)
+            work.use(model=model, input_tokens=used[0], output_tokens=used[1])
+        for call in self._wanted.left_of(answer):
+            id = known(call.name, call.arguments).tell(work, call.id, at=at)
+            if call.id is not None and call.id in self._results:
+                work.returned(id, output=plain(self._results[call.id]) or None, at=None)
+
+    def _tool(self, step: Step) -> None:
+        work = self._work(self._tree.work_of(step))
+        name = step.name or "tool"
+        if step.arguments is None:
+            self._ledger.lose("the arguments of a call were not recorded", *_CALLS)
+        call = known(name, step.arguments)
+        if step.mcp and call.kind != "mcp":
+            call = Known("mcp", name, step.arguments, server=step.server)
+        at = self._at(step.start)
+        id = call.tell(work, self._free(step.call), at=at, host=step.host)
+        if step.end is None:
+            return
+        result = step.result if step.result is not None else self._results.get(step.call or "")
+        outcome = _outcome(step)
+        work.returned(
+            id, output=plain(result) or step.error, outcome=outcome, at=self._at(step.end)
+        )
+
+    def _free(self, id: str | None) -> str | None:
+        """The id for a call; a second span under one id is a call of its own."""
+        if id is None:
+            return None
+        number = self._taken[id] = self._taken.get(id, 0) + 1
+        return id if number == 1 else f"{id}#{number}"
+
+    def _gaps(self, tools: list[Step]) -> None:
+        """What spans say was there and do not hold."""
+        silent = [answer for answer in self._answers if not answer.answered]
+        if silent and len(silent) < len(self._answers):
+            self._ledger.lose("an answer of the model was not recorded", *_WORDS)
+        unsaid = [answer for answer in silent if answer.finish not in _DONE]
+        if unsaid and not tools:
+            self._ledger.lose("the model's calls of tools were not recorded", *_CALLS)
+
+    def _end(self) -> None:
+        main = self._tree.main
+        if main is not None and main.error:
+            self._transcript.end(*_failed(main.error))
+            return
+        last = max(
+            (answer for answer in self._answers if answer.work == MAIN),
+            key=lambda answer: answer.first.end or answer.first.start,
+            default=None,
+        )
+        ended = main is not None and main.end is not None
+        if last is None:
+            if ended:
+                self._transcript.end()
+            return
+        self._end_of(last, ended=ended)
+
+    def _end_of(self, last: Answer, *, ended: bool) -> None:
+        finish = last.finish
+        error = next((step.error for step in last.steps if step.error), None)
+        if finish in _LIMITED:
+            stop = Stop(reason=f"the model's limit was reached: {finish}", fault="agent")
+            self._transcript.end("timed_out", finish, stop)
+        elif finish == "content_filter":
+            stop = Stop(reason="the model's provider filtered its answer", fault="infrastructure")
+            self._transcript.end("failed", finish, stop)
+        elif error is not None and not last.answered:
+            self._transcript.end(*_failed(error))
+        elif ended or (not last.calls and (finish in _DONE or (last.answered and not finish))):
+            self._transcript.end("completed", finish or None)
+
+
+class _Wanted:
+    """The calls that models asked for, until a tool's span is found that is one of them."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self._left = [(answer, call) for answer in answers for call in answer.calls]
+        self._by_id: dict[str, Asked] = {}
+        self._by_name: dict[str, list[Asked]] = {}
+        self._spanned: set[int] = set()
+        for _, call in self._left:
+            if call.id is not None:
+                self._by_id.setdefault(call.id, call)
+            self._by_name.setdefault(call.name, []).append(call)
+
+    def given_to(self, step: Step) -> None:
+        """Find the call that a tool's span is of; each lends the other what it lacks."""
+        call = self._by_id.get(step.call) if step.call else None
+        if call is None and not step.call:
+            call = self._like(step)
+        if call is None:
+            return
+        self._spanned.add(id(call))
+        step.call = step.call or call.id
+        if step.arguments is None:
+            step.arguments = call.arguments
+
+    def _like(self, step: Step) -> Asked | None:
+        for call in self._by_name.get(step.name or "", ()):
+            same = step.arguments is None or step.arguments == call.arguments
+            if same and id(call) not in self._spanned:
+                return call
+        return None
+
+    def left_of(self, answer: Answer) -> list[Asked]:
+        """The calls of an answer that have no span."""
+        return [call for call in answer.calls if id(call) not in self._spanned]
+
+
+def _outcome(step: Step) -> Outcome:
+    if step.error is None:
+        failed = within(step.result, "isError") is True
+        return "failed" if failed else "ran"
+    if _TIMEOUT.search(step.error):
+        return "timed_out"
+    return "refused" if _REFUSED.search(step.error) else "failed"
+
+
+def _failed(error: str) -> tuple[JobStatus, str, Stop]:
+    if _CANCELLED.search(error):
+        return "cancelled", error, Stop(reason=error, fault="operator")
+    if _OUT_OF_TURNS.search(error) or _TIMEOUT.search(error):
+        return "timed_out", error, Stop(reason=error, fault="agent")
+    return "failed", error, Stop(reason=error, fault="infrastructure")
