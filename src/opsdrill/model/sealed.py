@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
@@ -33,6 +33,7 @@ from opsdrill.model.ticket import Ticket
 OBJECTS = {"shell": "command", "write_file": "path", "update_file": "path"}
 """Under which key of its arguments a call of this kind names what it is about."""
 _NULL = b"null"
+_Instant: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class SealedCall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -43,7 +44,7 @@ class SealedCall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     server: str | None = None
     arguments: Any = None
     outcome: Outcome
-    started_at: datetime | None = None
+    started_at: _Instant | None = None
 
 
 class SealedMessage(msgspec.Struct, frozen=True, gc=False):
@@ -62,8 +63,8 @@ class SealedTask(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     operational_rules: tuple[str, ...] | None = None
     stop_reason: str | None = None
     summary: str | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
+    started_at: _Instant | None = None
+    ended_at: _Instant | None = None
     tool_calls: tuple[SealedCall, ...] = ()
     messages: tuple[SealedMessage, ...] = ()
 
