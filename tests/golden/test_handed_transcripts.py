@@ -53,6 +53,13 @@ FORMATS: dict[str, str] = {
     "other/sregym-copilot-cli.jsonl": "copilot-cli",
     "other/sregym-gemini-session.jsonl": "gemini-cli",
     "other/sregym-opencode-session.json": "opencode",
+    "inspect/2025-05-12T20-27-36-04-00_browser.json": "inspect",
+    "inspect/log_formats.eval": "inspect",
+    "inspect/log_streaming.eval": "inspect",
+    "inspect/log_tool_call_error.json": "inspect",
+    "otel/agentevals-k8s.json": "otel",
+    "otel/agentevals-tempo_export_with_batches.json": "otel",
+    "otel/langwatch-opencode-B.doStream.json": "otel",
 }
 """The importer that must know each file."""
 
@@ -65,14 +72,48 @@ ENDS: dict[str, tuple[str, ...]] = {
     "other/sregym-copilot-cli.jsonl": ("completed",),
     "other/sregym-gemini-session.jsonl": ("completed",),
     "other/sregym-opencode-session.json": ("completed",),
+    "inspect/2025-05-12T20-27-36-04-00_browser.json": ("completed",),
+    "inspect/log_formats.eval": ("completed",),
+    "inspect/log_streaming.eval": ("completed",) * 4,
+    "inspect/log_tool_call_error.json": ("completed",),
+    "otel/agentevals-k8s.json": ("completed",),
+    "otel/agentevals-tempo_export_with_batches.json": ("completed",),
+    "otel/langwatch-opencode-B.doStream.json": ("completed",),
 }
 """How the jobs of each file end."""
 
 COUNTED: dict[str, Counted] = {
     "claude-code/sregym-claude-code.stream-json.txt": Counted(
-        how='jq \'.message.content[]?|select(.type=="tool_use")|.name\' on its assistant lines',
+        how="jq '.message.content[]?|select(.type==\"tool_use\")|.name' on its assistant lines",
         commands=16,
         tools={"Bash": 16},
+    ),
+    "inspect/2025-05-12T20-27-36-04-00_browser.json": Counted(
+        how="json.load: the events of its sample whose `event` is `tool`, by `function`",
+        commands=0,
+        tools={"web_browser_go": 1, "web_browser_click": 3},
+    ),
+    "inspect/log_formats.eval": Counted(
+        how="unzip -p: its one sample has no event `tool` and no `tool_calls`", commands=0, tools={}
+    ),
+    "inspect/log_streaming.eval": Counted(
+        how="unzip -l: four files in `samples`, none with a tool", commands=0, tools={}, jobs=4
+    ),
+    "inspect/log_tool_call_error.json": Counted(
+        how="json.load: 11 messages of role `tool`, of calls whose arguments are not there",
+        commands=0,
+        tools={"bash": 11},
+    ),
+    "otel/agentevals-k8s.json": Counted(
+        how="grep -c execute_tool: none among its 73 spans", commands=0, tools={}
+    ),
+    "otel/agentevals-tempo_export_with_batches.json": Counted(
+        how="grep -o 'gen_ai.tool.name': one among its 86 spans",
+        commands=0,
+        tools={"helm_list_releases": 1},
+    ),
+    "otel/langwatch-opencode-B.doStream.json": Counted(
+        how="one span of a model without tool calls", commands=0, tools={}
     ),
 }
 
@@ -84,6 +125,13 @@ MESSAGES: dict[str, int] = {
     "other/sregym-copilot-cli.jsonl": 4,
     "other/sregym-gemini-session.jsonl": 1,
     "other/sregym-opencode-session.json": 13,
+    "inspect/2025-05-12T20-27-36-04-00_browser.json": 1,
+    "inspect/log_formats.eval": 1,
+    "inspect/log_streaming.eval": 4,
+    "inspect/log_tool_call_error.json": 0,
+    "otel/agentevals-k8s.json": 1,  # in a span of ADK and in one of the client of the model
+    "otel/agentevals-tempo_export_with_batches.json": 1,
+    "otel/langwatch-opencode-B.doStream.json": 1,
 }
 """What the agent said, message by message; counted with jq: those with a text, by their ids."""
 
