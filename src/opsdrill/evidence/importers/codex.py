@@ -48,7 +48,7 @@ class CodexImporter:
     def knows(self, glimpse: Glimpse) -> bool:
         """A line is of a kind that only rollouts have, and has a payload."""
         return any(
-            each.get("type") in _KINDS and isinstance(each.get("payload"), dict)
+            text(each, "type") in _KINDS and isinstance(each.get("payload"), dict)
             for each in glimpse.rows
         )
 
