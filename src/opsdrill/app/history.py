@@ -24,6 +24,8 @@ from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, St
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Row = RunRow
+"""One run of a listing."""
 
 
 @dataclass(frozen=True, slots=True)

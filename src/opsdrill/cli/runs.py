@@ -10,11 +10,12 @@ import typer
 from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import front
+from opsdrill.cli.table import Column
 from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsdrill.app.history import Kept
+    from opsdrill.app.history import Kept, Row
     from opsdrill.cli.output import Output
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kept runs.")
@@ -22,44 +23,61 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kep
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
 
 
+Scenario = Annotated[
+    str | None, typer.Option("--scenario", metavar="KEY", help="Only runs of this scenario.")
+]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="AGENT", help="Only runs by this agent.")
+]
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Only these: planned, running, done, cancelled, interrupted.",
+    ),
+]
+Verdict = Annotated[
+    str | None,
+    typer.Option("--verdict", metavar="VERDICT", help="Only these: passed, failed, error."),
+]
+Batch = Annotated[
+    str | None, typer.Option("--batch", metavar="ID", help="Only runs started together.")
+]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="How many rows.")]
+Cursor = Annotated[
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after an earlier page.")
+]
+
+COLUMNS = (
+    Column("RUN"),
+    Column("SCENARIO", "shorten"),
+    Column("AGENT", "end"),
+    Column("STATE"),
+    Column("VERDICT"),
+    Column("COMPLIANCE", "drop"),
+    Column("CREATED", "drop"),
+    Column("REASON", "drop"),
+)
+
+
 @app.command("list", cls=Command)
 def list_(
     context: typer.Context,
     *,
-    scenario: Annotated[
-        str | None, typer.Option("--scenario", metavar="KEY", help="Only runs of this scenario.")
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="AGENT", help="Only runs by this agent.")
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state",
-            metavar="STATE",
-            help="Only these: planned, running, done, cancelled, interrupted.",
-        ),
-    ] = None,
-    verdict: Annotated[
-        str | None,
-        typer.Option("--verdict", metavar="VERDICT", help="Only these: passed, failed, error."),
-    ] = None,
-    batch: Annotated[
-        str | None, typer.Option("--batch", metavar="ID", help="Only runs started together.")
-    ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="How many rows.")
-    ] = 50,
-    cursor: Annotated[
-        str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after an earlier page.")
-    ] = None,
+    scenario: Scenario = None,
+    agent: Agent = None,
+    state: State = None,
+    verdict: Verdict = None,
+    batch: Batch = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     format: Annotated[
         ListFormat, typer.Option("--format", help="How the list is written.")
     ] = "table",
 ) -> None:
     """List kept runs, the newest first."""
     from opsdrill.app import history as use_case
-    from opsdrill.cli.table import Column
 
     told = front(context)
     wanted = use_case.wanted(
@@ -69,34 +87,22 @@ def list_(
     if format != "table":
         told.out.document(use_case.page_document(page, lines=format == "jsonl"))
         return
-    told.out.table(
-        [
-            Column("RUN"),
-            Column("SCENARIO", "shorten"),
-            Column("AGENT", "end"),
-            Column("STATE"),
-            Column("VERDICT"),
-            Column("COMPLIANCE", "drop"),
-            Column("CREATED", "drop"),
-            Column("REASON", "drop"),
-        ],
-        [
-            [
-                row.id,
-                row.scenario,
-                row.agent,
-                row.state,
-                row.verdict or "-",
-                "{}/{}".format(*row.compliance) if row.compliance else "-",
-                f"{row.created_at:%Y-%m-%d %H:%M:%S}Z",
-                row.reason,
-            ]
-            for row in page.rows
-        ],
-        none="no runs",
-    )
+    told.out.table(COLUMNS, [_cells(row) for row in page.rows], none="no runs")
     if page.cursor:
         told.out.hint(f"there are more: --cursor {shown(page.cursor)}")
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.id,
+        row.scenario,
+        row.agent,
+        row.state,
+        row.verdict or "-",
+        "{}/{}".format(*row.compliance) if row.compliance else "-",
+        f"{row.created_at:%Y-%m-%d %H:%M:%S}Z",
+        row.reason,
+    ]
 
 
 @app.command(cls=Command)

@@ -136,7 +136,7 @@ def test_broken_ones_are_meant_too(tmp_path: Path) -> None:
         entries = catalogue.meant(word)
         assert [entry.key for entry in entries] == meant
         assert [p.path for entry in entries for p in entry.problems] == ["zz"]
-        with pytest.raises(InvalidInput, match="the scenario wrong is refused.*zz is not a known"):
+        with pytest.raises(InvalidInput, match=r"the scenario wrong is refused.*zz is not a known"):
             catalogue.select([word])
 
 
