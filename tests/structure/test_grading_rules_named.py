@@ -34,7 +34,7 @@ def named() -> dict[str, set[str]]:
             for names in NAMED.findall(path.read_text(encoding="utf-8")):
                 for number in names.split(", "):
                     found.setdefault(number, set()).add(path.name)
-    for path in (ROOT / "tests" / "golden").rglob("*.json"):
+    for path in (ROOT / "tests" / "golden" / "grading").rglob("*.json"):
         for case in json.loads(path.read_bytes()):
             for number in case["rules"]:
                 found.setdefault(number, set()).add(path.name)
