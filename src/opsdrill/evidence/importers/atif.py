@@ -309,12 +309,15 @@ class _Reader:
 
     def _totals(self, agent: _Agent, metrics: dict[str, object]) -> None:
         """What only the trajectory as a whole says: often its cost."""
-        tokens, cost = not agent.tokens, not agent.cost
-        agent.work.use(
-            input_tokens=integer(metrics, "total_prompt_tokens") if tokens else None,
-            output_tokens=integer(metrics, "total_completion_tokens") if tokens else None,
-            cost_usd=number(metrics, "total_cost_usd") if cost else None,
-        )
+        said = {
+            "input_tokens": integer(metrics, "total_prompt_tokens"),
+            "output_tokens": integer(metrics, "total_completion_tokens"),
+        }
+        cost = number(metrics, "total_cost_usd")
+        if not agent.tokens and any(value is not None for value in said.values()):
+            agent.work.use(**said)
+        if not agent.cost and cost is not None:
+            agent.work.use(cost_usd=cost)
 
 
 def _stated(call: object, doing: Known) -> Known:
