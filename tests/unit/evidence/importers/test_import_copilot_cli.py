@@ -85,6 +85,14 @@ def test_a_request_that_never_started() -> None:
     assert state_of(job, "executed_commands") == "partial"
 
 
+def test_a_request_whose_start_is_missing() -> None:
+    """A call that was asked for and completed is one call, also where nothing says it started."""
+    asked = said("", request("c1", command="id"))
+    job = job_of(FORMAT, lines(ASKED, asked, complete("c1"), END, RESULT))
+    assert [(call.command, call.outcome) for call in calls_of(job)] == [("id", "ran")]
+    assert state_of(job, "executed_commands") == "whole"
+
+
 def test_the_exit_code() -> None:
     """The status stands in `result.contents[].exitCode`, in older versions in the text's end."""
     contents: JsonValue = [{"type": "shell_exit", "exitCode": 3}]
