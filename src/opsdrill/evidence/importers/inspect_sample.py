@@ -140,6 +140,7 @@ class _Reader:
         self._told: set[str] = set()
         self._returned: set[str] = set()
         self._answered = False
+        self._by_events = False
         self._limit: str | None = None
 
     def lose(self, why: str) -> None:
@@ -153,10 +154,13 @@ class _Reader:
         self._texts.found = self._file.attachments(self._texts.wanted)
         for event in self._each(self._file.events()):
             self._event(event, self._spans.place(text(event, "span_id")))
+        self._by_events = self._answered
         for message in self._each(self._file.messages()):
             self._message(message)
         if not self._file.holds & {"events", "messages"}:
             self._ledger.lose("the sample holds neither events nor messages")
+        elif self._told and not self._answered:
+            self._ledger.lose("no answer of a model is in it", "agent_messages", "task_summary")
         if self._file.whole:
             _end(self._transcript, dict(self._file.small), self._limit)
         return self._transcript.imported(self._file.name)
@@ -309,7 +313,8 @@ class _Reader:
         work = self._transcript.main
         role = text(message, "role")
         if role == "assistant" and text(message, "source") != "input":
-            if not self._answered:
+            if not self._by_events:
+                self._answered = True
                 work.say(self._texts.said(within(message, "content")), id=text(message, "id"))
             for call in listing(message, "tool_calls"):
                 if text(call, "id") not in self._told:

@@ -240,7 +240,13 @@ class _Telling:
     def _gaps(self, tools: list[Step]) -> None:
         """What spans say was there and do not hold."""
         silent = [answer for answer in self._answers if not answer.answered]
-        if silent and len(silent) < len(self._answers):
+        heard = {answer.work for answer in self._answers if answer.answered}
+        heard |= {
+            self._tree.work_of(step)
+            for step in self._tree.steps
+            if step.role == "agent" and step.answers
+        }
+        if silent or not heard.issuperset(self._tree.work_of(step) for step in self._tree.steps):
             self._ledger.lose("an answer of the model was not recorded", *_WORDS)
         unsaid = [answer for answer in silent if answer.finish not in _DONE]
         if unsaid and not tools:
