@@ -63,6 +63,8 @@ def _values(asked: list[tuple[Secrets, str]]) -> Iterable[str | UsageError]:
 
 def _value(asked: tuple[Secrets, str]) -> str | UsageError:
     secrets, name = asked
+    if "[masked:" in str(secrets.source(name)):
+        return UsageError(f"where the secret {name!r} is found was a secret itself, and not kept")
     try:
         return secrets.value(name)
     except UsageError as error:

@@ -35,6 +35,7 @@ class Mask:
 
     Attributes:
         warnings: a sentence for each secret that cannot be masked; never its value.
+        known: the names of what can be masked, tokens among them.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Mask:
         unfit = [why for name, value in given if (why := _unfit(name, value, shown))]
         self.warnings = tuple(dict.fromkeys((*warnings, *unfit)))
         fit = [(name, value) for name, value in given if _unfit(name, value, shown) is None]
+        self.known = frozenset(name for name, _ in fit) | {shape.name for shape in SHAPES}
         self._secrets = _literals(fit, forms)
         self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))
         self._reversed = self._secrets.reversed()

@@ -53,6 +53,10 @@ class Secrets:
         """The names, in the order of the file."""
         return tuple(self._sources)
 
+    def source(self, name: str) -> SecretSource:
+        """Where a secret is found; `name` is one of `names`."""
+        return self._sources[name]
+
     def value(self, name: str) -> str:
         """The value of a secret, without the line break at its end; looked up once.
 

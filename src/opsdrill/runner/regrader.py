@@ -103,6 +103,7 @@ class Regrader:
         self._searcher = searcher
         self._manner = manner
         self._graders: dict[tuple[str, bytes], Grader] = {}
+        self._masks: dict[bytes, Mask] = {}
         self._unmasked: tuple[str, ...] = ()
 
     def chunk(self, runs: Sequence[str]) -> Chunk:
@@ -151,9 +152,21 @@ class Regrader:
         if sealed.state != "done" or sealed.record is None:
             return f"no sealed job record ({sealed.state}), left out"
         edited = self._manner.edited
-        if edited is None or sealed.scenario in {edited.scenario.key, *self._manner.also}:
+        if edited is None:
             return None
-        return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
+        if sealed.scenario not in {edited.scenario.key, *self._manner.also}:
+            return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
+        return self._unknown_secrets(sealed)
+
+    def _unknown_secrets(self, sealed: Sealed) -> str | None:
+        """Why edited rules cannot be masked as the run was, whose rules held secrets too."""
+        spec = orjson.loads(sealed.spec)
+        masked = spec.get("masked")
+        unknown = masked and set(masked) - self._mask(sealed, orjson.dumps(spec["lab"])).known
+        if not unknown:
+            return None
+        names = ", ".join(sorted(unknown))
+        return f"it holds secrets that cannot be had here ({names}), left out"
 
     def _grade(self, sealed: Sealed) -> Grade:
         try:
@@ -179,18 +192,22 @@ class Regrader:
         key = (version, orjson.dumps(kept))
         known = self._graders.get(key)
         if known is None:
-            scenario = self._edited(edited, sealed) if edited else _spec(sealed).scenario
+            scenario = _spec(sealed).scenario
+            if edited is not None:
+                # As the run would have kept them, for they meet what that run kept.
+                scenario, _ = masked_scenario(self._mask(sealed, key[1]), edited.scenario)
             if len(self._graders) >= _GRADERS:
                 self._graders.clear()
             known = Grader(scenario, self._searcher, scenario_version=version)
             self._graders[key] = known
         return known
 
-    def _edited(self, edited: Edited, sealed: Sealed) -> Scenario:
-        """Edited rules as a run would have kept them, for they meet what that run kept."""
-        mask = self._manner.mask(_spec(sealed).lab)
-        self._unmasked = tuple(dict.fromkeys((*self._unmasked, *mask.warnings)))
-        return masked_scenario(mask, edited.scenario)[0]
+    def _mask(self, sealed: Sealed, lab: bytes) -> Mask:
+        """What is masked in runs of a lab; its secrets are looked up once."""
+        if lab not in self._masks:
+            self._masks[lab] = mask = self._manner.mask(_spec(sealed).lab)
+            self._unmasked = tuple(dict.fromkeys((*self._unmasked, *mask.warnings)))
+        return self._masks[lab]
 
 
 def regrade_here(store: Store, runs: Sequence[str], manner: Manner) -> Generator[Chunk, None, None]:

@@ -179,7 +179,7 @@ class Place:
             "secrets": {
                 "OF_ENV": {"env": "OF_ENV"},
                 "OF_FILE": {"file": "secret.txt"},
-                "OF_COMMAND": {"command": f"printf {OF_COMMAND}"},
+                "OF_COMMAND": {"command": f"printf {OF_COMMAND[:5]}; echo {OF_COMMAND[5:]}"},
             },
         }
         (self.work / "lab.yaml").write_text(json.dumps(lab))
@@ -279,6 +279,13 @@ def test_a_whole_run_keeps_and_tells_no_secret(place: Place) -> None:
     assert b"[masked:OF_COMMAND]" in place.printed
     assert b"[masked:private-key]" in place.printed
     assert b"0 flips" in place.printed
+    assert place.leaks() == []
+
+    # Where the secrets are not at hand, kept rules can still be graded by, edited ones cannot.
+    del place.environment["OF_ENV"]
+    assert "0 flips" in place.run("regrade", run)
+    said = place.run("regrade", run, "--scenario", "scenario.yaml")
+    assert "holds secrets that cannot be had here (OF_ENV), left out" in said
     assert place.leaks() == []
 
 
