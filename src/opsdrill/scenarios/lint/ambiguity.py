@@ -74,13 +74,14 @@ class _NotKnown(Exception):
     """The loop holds what this does not model, or is too large."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Part:
-    """What a part of the body adds: the states it can begin and end with."""
+    """What a part of the body adds: the states it can begin and end with, and in how many ways it
+    can be empty; each state with the number of ways to it."""
 
-    first: frozenset[int] = frozenset()
-    last: frozenset[int] = frozenset()
-    empty: bool = True
+    first: Counter[int] = field(default_factory=Counter)
+    last: Counter[int] = field(default_factory=Counter)
+    empty: int = 1
 
 
 @dataclass(slots=True)
@@ -94,57 +95,66 @@ class _Automaton:
         if isinstance(item, (Character, Dot, Set)):
             return self._state(_bits(item))
         if isinstance(item, Group) and item.kind in ("capture", "plain"):
-            return self._either([self.row(option.items) for option in item.body.options])
+            return self._either([self._row(option.items) for option in item.body.options])
         if isinstance(item, Repeat) and item.mode != "possessive":
             return self._repeated(item)
         raise _NotKnown
 
-    def row(self, items: tuple[Item, ...]) -> _Part:
+    def loop(self, part: _Part) -> None:
+        """The part may be followed by itself."""
+        self._connect(part.last, part.first)
+
+    def _row(self, items: tuple[Item, ...]) -> _Part:
         whole = _Part()
         for item in items:
             whole = self._joined(whole, self.part(item))
         return whole
 
-    def loop(self, part: _Part) -> None:
-        self._connect(part.last, part.first)
-
     def _state(self, bits: int) -> _Part:
         if len(self.accepts) >= STATES_LIMIT:
             raise _NotKnown
         self.accepts.append(bits)
-        state = frozenset([len(self.accepts) - 1])
-        return _Part(state, state, empty=False)
+        state = len(self.accepts) - 1
+        return _Part(Counter([state]), Counter([state]), 0)
 
-    def _connect(self, last: frozenset[int], first: frozenset[int]) -> None:
-        self.ways.update((one, other) for one in last for other in first)
+    def _connect(self, last: Counter[int], first: Counter[int]) -> None:
+        for one, before in last.items():
+            for other, after in first.items():
+                self.ways[one, other] = min(self.ways[one, other] + before * after, 2)
 
     def _joined(self, left: _Part, right: _Part) -> _Part:
         self._connect(left.last, right.first)
         return _Part(
-            left.first | right.first if left.empty else left.first,
-            left.last | right.last if right.empty else right.last,
-            left.empty and right.empty,
+            left.first + _times(right.first, left.empty),
+            right.last + _times(left.last, right.empty),
+            min(left.empty * right.empty, 2),
         )
 
     @staticmethod
     def _either(parts: list[_Part]) -> _Part:
-        return _Part(
-            frozenset().union(*(part.first for part in parts)),
-            frozenset().union(*(part.last for part in parts)),
-            any(part.empty for part in parts),
-        )
+        first, last = Counter[int](), Counter[int]()
+        for part in parts:
+            first.update(part.first)
+            last.update(part.last)
+        return _Part(first, last, min(sum(part.empty for part in parts), 2))
 
     def _repeated(self, item: Repeat) -> _Part:
         if _is_loop(item):
             part = self.part(item.item)
             self.loop(part)
-            return _Part(part.first, part.last, part.empty or item.low == 0)
+            return _Part(part.first, part.last, min(part.empty + (item.low == 0), 2))
         whole = _Part()
         for copy in range(min(item.high or 0, _COPIES)):
             part = self.part(item.item)
-            part.empty = part.empty or copy >= item.low
+            # `x{,3}` is `(x(x(x)?)?)?`: there is one way to leave out all the rest.
+            if copy >= item.low:
+                part = _Part(part.first, part.last, min(part.empty + 1, 2))
             whole = self._joined(whole, part)
         return whole
+
+
+def _times(states: Counter[int], ways: int) -> Counter[int]:
+    return Counter({state: min(count * ways, 2) for state, count in states.items() if ways})
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opsdrill.errors import InvalidInput, InvalidPattern, Problem
 from opsdrill.model.problem import dotted
@@ -91,7 +92,17 @@ def findings(scenario: Scenario) -> Iterator[tuple[str, Finding]]:
     """What the checks that need nothing but the scenario find, each with its code."""
     for check in CHECKS:
         for finding in check(scenario):
-            yield check.code, finding
+            yield check.code, _sound(finding)
+
+
+def _sound(finding: Finding) -> Finding:
+    """The finding without a better pattern that would be refused itself."""
+    try:
+        for pattern in finding.better:
+            compile_pattern(pattern)
+    except InvalidPattern:
+        return replace(finding, better=(), fix=())
+    return finding
 
 
 def lint_path(path: str | os.PathLike[str]) -> list[Problem]:
@@ -119,12 +130,7 @@ def _problem(loaded: LoadedScenario, code: str, finding: Finding) -> Problem:
 
 
 def _suggestion(better: tuple[str, ...]) -> str | None:
-    """The better pattern itself, or one for each of several rules; none that would be refused."""
-    try:
-        for pattern in better:
-            compile_pattern(pattern)
-    except InvalidPattern:
-        return None
+    """The better pattern itself, or one for each of several rules."""
     if len(better) > 1:
         return "a rule for each of: " + ", ".join(better)
     return better[0] if better else None

@@ -43,6 +43,8 @@ class LooseAlternation:
 
 def _anchors(pattern: Sought, expression: Expression) -> Finding | None:
     options = [option for option in expression.options if option.items]
+    if len(options) < 2:
+        return None
     for left, right in _PAIRS:
         first, last = options[0], options[-1]
         opens = _is(first.items[0], left) and len(first.items) > 1
