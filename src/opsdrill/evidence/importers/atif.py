@@ -309,13 +309,11 @@ class _Reader:
 
     def _totals(self, agent: _Agent, metrics: dict[str, object]) -> None:
         """What only the trajectory as a whole says: often its cost."""
-        said = {
-            "input_tokens": integer(metrics, "total_prompt_tokens"),
-            "output_tokens": integer(metrics, "total_completion_tokens"),
-        }
+        taken = integer(metrics, "total_prompt_tokens")
+        given = integer(metrics, "total_completion_tokens")
         cost = number(metrics, "total_cost_usd")
-        if not agent.tokens and any(value is not None for value in said.values()):
-            agent.work.use(**said)
+        if not agent.tokens and (taken, given) != (None, None):
+            agent.work.use(input_tokens=taken, output_tokens=given)
         if not agent.cost and cost is not None:
             agent.work.use(cost_usd=cost)
 

@@ -226,7 +226,8 @@ class _Reader:
     def _exit(
         self, message: dict[str, object], extra: dict[str, object], at: datetime | None
     ) -> None:
-        self._info = {"exit_status": text(extra, "exit_status"), **self._info}
+        known = text(self._info, "exit_status")
+        self._info = {**self._info, "exit_status": known or text(extra, "exit_status")}
         self._named = True
         if text(extra, "exit_status") != "Submitted":
             return
@@ -297,7 +298,7 @@ def _between(words: str, opening: str, closing: str) -> Iterator[str]:
             line, _, _ = words[start : start + _FENCE_LINE].partition("\n")
             if line.strip() or len(line) == _FENCE_LINE:
                 continue  # a fence of some other language
-            start += len(line)
+            start += len(line) + 1
         end = words.find(closing, start)
         if end < 0:
             return
