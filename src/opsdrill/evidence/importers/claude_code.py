@@ -3,33 +3,22 @@ prints. Both hold the same messages; only the second says at its end how the job
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from opsdrill.evidence.importers.call_ids import CallIds
+from opsdrill.evidence.importers.claude_calls import called, outcome_of, total_of, use
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.reading import rows_of
-from opsdrill.evidence.importers.rows import listing, mapping, number, spoken, text, whole, within
+from opsdrill.evidence.importers.rows import listing, mapping, spoken, text, within
 from opsdrill.evidence.importers.source import Source
 from opsdrill.evidence.importers.transcript import Transcript
 from opsdrill.evidence.importers.work import Work
-from opsdrill.model.job import Outcome, Stop, ToolKind
+from opsdrill.model.job import Stop
 
-_EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 _AGENTS = frozenset({"Task", "Agent"})
-_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
-_TIMED_OUT = re.compile(r"^(?:Error: )?Command timed out after ", re.MULTILINE)
-_REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with|take) this"
-    r"|Claude requested permissions|Permission (?:to use|for this) "
-    r"|This (?:Bash )?command (?:requires approval|contains multiple operations\.)"
-    r"|.{1,500} was blocked\. For security, Claude Code"
-    r"|(?:Error: )?PreToolUse:"
-    r"|<tool_use_error>(?:Cancelled|Sibling tool call errored)"
-)
 _NOT_ASKED = (
     "<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>",
     "<bash-input>", "<bash-stdout>", "<bash-stderr>", "<system-reminder>", "<task-notification>",
@@ -138,10 +127,10 @@ class _Reader:
         if self._stream and told.clock.zoned:
             told.ledger.lose("a stream gives no time of what the agent said and called", "times")
         if self._total:
-            _use(told.main, None, self._total)
+            use(told.main, None, self._total)
         else:
             for id, (work, usage) in self._usage.items():
-                _use(work, id, usage)
+                use(work, id, usage)
         return told.imported()
 
     def _delegated(self, id: str, prompt: str) -> None:
@@ -212,7 +201,7 @@ class _Reader:
         if known is not None and known.message == message:
             return True
         name, arguments = text(block, "name"), mapping(block, "input")
-        tool, server, how, kept = _called(name, arguments)
+        tool, server, how, kept = called(name, arguments)
         id = work.call(self._ids.new(named), how, tool, kept, server=server, at=at)
         self._calls[named] = _Call(work, id, message)
         if name in _AGENTS:
@@ -266,7 +255,7 @@ class _Reader:
         error = within(block, "is_error") is True
         work, id = (call.work, call.id) if call else (self.told.main, "")
         shell = work.kind_of(id) == "shell"
-        outcome, status = _outcome(shell, error, output, result)
+        outcome, status = outcome_of(shell, error, output, result)
         if outcome in ("refused", "failed"):
             self._prompts.pop(id, None)
         elif (agent := text(result, "agentId")) is not None:
@@ -280,7 +269,7 @@ class _Reader:
             call = self._calls.get(text(denial, "tool_use_id"))
             if call is not None:
                 call.work.returned(call.id, outcome="refused")
-        self._total = _total(row)
+        self._total = total_of(row)
         if word == "success" and row.get("is_error") is not True:
             self.told.end("completed", text(row, "stop_reason") or word)
         elif word in _LIMITS:
@@ -289,73 +278,3 @@ class _Reader:
             said = (text(row, "result") or "").strip().partition("\n")[0][:200]
             reason = said or f"the agent's program ended with {word}"
             self.told.end("failed", word, Stop(reason=reason, fault="infrastructure"))
-
-
-def _called(
-    name: str | None, arguments: dict[str, object]
-) -> tuple[str | None, str | None, ToolKind, dict[str, object]]:
-    """The tool's name, its MCP server, what it does, and its arguments as a record has them."""
-    if name is not None and name.startswith("mcp__"):
-        server, _, tool = name.removeprefix("mcp__").partition("__")
-        return tool or name, server, "mcp", arguments
-    if name == "Bash":
-        return name, None, "shell", arguments
-    if name == "Write" or name in _EDITS:
-        path = arguments.get("file_path", arguments.get("notebook_path"))
-        rest = {key: arguments[key] for key in arguments if not key.endswith("_path")}
-        kind: ToolKind = "write_file" if name == "Write" else "update_file"
-        return name, None, kind, {"path": path, **rest}
-    return name, None, "other", arguments
-
-
-def _outcome(shell: bool, error: bool, output: str, result: object) -> tuple[Outcome, int | None]:
-    """What became of a call, and the status of a command where the text has it."""
-    status = _EXIT.match(output) if error and shell else None
-    interrupted = within(result, "interrupted") is True
-    said = f"{output}\n{text(result, 'stderr') or ''}" if interrupted else output
-    if shell and (error or interrupted) and _TIMED_OUT.search(said):
-        return "timed_out", int(status[1]) if status else None
-    if status is not None:
-        return "ran", int(status[1])
-    if error and _REFUSED.match(output):
-        return "refused", None
-    # Older versions give a failing command's output as an error without its status.
-    return ("failed" if error and (not shell or "<tool_use_error>" in output) else "ran"), None
-
-
-def _total(row: dict[str, object]) -> dict[str, object]:
-    """What a whole stream used: of all models where it says so."""
-    models = [each for each in mapping(row, "modelUsage").values() if isinstance(each, dict)]
-    main = max(models, key=lambda each: number(each, "outputTokens") or 0, default=None)
-    names = [name for name, each in mapping(row, "modelUsage").items() if each is main]
-    usage = mapping(row, "usage")
-    if models:
-        keys = {
-            "input_tokens": "inputTokens",
-            "cache_creation_input_tokens": "cacheCreationInputTokens",
-            "cache_read_input_tokens": "cacheReadInputTokens",
-            "output_tokens": "outputTokens",
-        }
-        usage = {
-            key: sum(whole(each, theirs) or 0 for each in models) for key, theirs in keys.items()
-        }
-    cost = number(row, "total_cost_usd")
-    if not usage and cost is None:
-        return {}
-    return usage | {"cost": cost, "model": names[0] if names else None}
-
-
-def _use(work: Work, id: str | None, usage: dict[str, object]) -> None:
-    """Input is all that the model read, from its provider's cache too."""
-    read = [
-        whole(usage, key)
-        for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    ]
-    counted = [tokens for tokens in read if tokens is not None]
-    work.use(
-        id,
-        model=text(usage, "model"),
-        input_tokens=sum(counted) if counted else None,
-        output_tokens=whole(usage, "output_tokens"),
-        cost_usd=number(usage, "cost"),
-    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opsdrill.evidence.importers.call_ids import CallIds
+from opsdrill.evidence.importers.codex_results import result_of
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.ledger import Ledger
@@ -17,21 +18,11 @@ from opsdrill.evidence.importers.reading import rows_of
 from opsdrill.evidence.importers.rows import mapping, row, spoken, text, whole, within
 from opsdrill.evidence.importers.source import Source
 from opsdrill.evidence.importers.transcript import TOLD, Transcript
-from opsdrill.model.job import Outcome, Stop, ToolKind
+from opsdrill.model.job import Outcome, Stop
 
 _KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SHELLS = frozenset({"exec_command", "shell", "shell_command", "container.exec", "local_shell"})
 _SHELL_OF = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
-_EXITED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.MULTILINE)
-_RUNNING = re.compile(r"^Process running with session ID (\d+)$", re.MULTILINE)
-_REFUSED = re.compile(
-    r"(?:exec )?command rejected by user|patch rejected|rejected by user|approval denied"
-    r"|exec_command failed for [\s\S]{1,100000}?Rejected\("
-)
-_FAILED = re.compile(
-    r"failed to parse|unsupported |exec_command failed|write_stdin failed|execution error"
-    r"|apply_patch verification failed|failed in sandbox|tool call error"
-)
 _NOT_ASKED = (
     "<environment_context>", "<user_instructions>", "<permissions instructions>",
     "<skills_instructions>", "<turn_aborted>", "<user_shell_command>", "<subagent_notification>",
@@ -232,7 +223,7 @@ class _Reader:
         self.told.goes_on()
         main = self.told.main
         kind = main.kind_of(id)
-        result = _result(output, kind)
+        result = result_of(output, kind)
         status = result.status if kind == "shell" else None
         outcome: Outcome = "failed" if id in self._mcp_failed else result.outcome
         if outcome in ("failed", "refused"):
@@ -318,39 +309,3 @@ class _Reader:
         output = text(event, "aggregated_output") if new else None
         outcome: Outcome = "refused" if declined else "ran"
         self.told.main.returned(id, output=output, exit_code=status, outcome=outcome, at=at)
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    outcome: Outcome
-    output: str
-    status: int | None = None
-    session: str | None = None
-
-
-def _result(given: object, kind: ToolKind | None) -> _Result:
-    """What a call returned: text with or without a head, JSON in a text, or parts."""
-    said = spoken(within(given, "content") if isinstance(given, dict) else given)
-    inner = row(said.encode(errors="replace")) if said.startswith('{"') else None
-    status = whole(inner, "metadata", "exit_code")
-    session = None
-    if status is not None:
-        said = text(inner, "output") or ""
-        body = said
-    else:
-        head, found, body = said.partition("\nOutput:")
-        exited = _EXITED.search(head) if found else None
-        running = _RUNNING.search(head) if found else None
-        status = int(exited[1]) if exited else None
-        session = running[1] if running else None
-        body = body.removeprefix("\n") if found else said
-    if status is None and session is None and _REFUSED.match(said):
-        return _Result("refused", said)
-    if status == 124 and body.startswith("command timed out after"):
-        return _Result("timed_out", said, status)
-    failed = status is None and session is None and _FAILED.match(said) is not None
-    # A shell's status is the command's; that of a patch says whether it was applied.
-    patch_failed = kind in ("write_file", "update_file", None) and bool(status)
-    if failed or patch_failed or within(given, "success") is False:
-        return _Result("failed", said, status)
-    return _Result("ran", said, status, session)
