@@ -40,7 +40,7 @@ class Texts:
                 rest.extend(value)
 
     def whole(self, value: object) -> object:
-        """The value with every attached text in its place; one that is missing is told of."""
+        """The value with every attached text in its place; null for one that is missing."""
         return self._put(value, evidence=True)
 
     def said(self, content: object) -> str:
@@ -58,7 +58,7 @@ class Texts:
                 return value
             if evidence and name[1] not in self.found:
                 self._ledger.lose("a text stands in an attachment that is not in it")
-            return self.found.get(name[1], value)
+            return self.found.get(name[1])
         if isinstance(value, dict):
             return {key: self._put(item, evidence=evidence) for key, item in value.items()}
         if isinstance(value, list):

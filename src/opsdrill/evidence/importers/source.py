@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,9 +27,12 @@ HEAD = 1024 * 1024
 LINE_LIMIT = TEXT_LIMIT
 """Bytes of one line; a longer one is not read."""
 
-UNREADABLE = (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError, EOFError, KeyError, RuntimeError, ValueError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+)  # fmt: skip
 """What reading may raise. RuntimeError: a file of an archive that is encrypted or packed in a way
-that is not known here; KeyError: one that is not there."""
+that is not known here; KeyError: one that is not there; ValueError: one before the start."""
 
 Value = TypeVar("Value")
 
