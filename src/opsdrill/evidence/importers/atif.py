@@ -85,6 +85,8 @@ class _Agent:
     ids: CallIds = field(default_factory=CallIds)
     open: dict[str, object] = field(default_factory=dict)
     """The calls without a result, and what they are."""
+    stated: dict[str, tuple[Outcome, int | None]] = field(default_factory=dict)
+    """What became of calls, where the transcript says it in OpsDrill's words."""
     copied: bool = False
     tokens: bool = False
     cost: bool = False
@@ -251,8 +253,8 @@ class _Reader:
         doing.tell(agent.work, id, at=at, host=host)
         outcome = text(call, "extra", "outcome")
         if outcome in _OUTCOMES:
-            code = integer(call, "extra", "exit_code")
-            agent.work.returned(id, outcome=_OUTCOMES[outcome], exit_code=code)
+            agent.stated[id] = _OUTCOMES[outcome], integer(call, "extra", "exit_code")
+            agent.work.returned(id, outcome=agent.stated[id][0], exit_code=agent.stated[id][1])
         if name in _AGENTS:
             self._called[id] = ()
         return id
@@ -290,7 +292,7 @@ class _Reader:
 
     def _returned(self, agent: _Agent, id: str | None, words: str | None) -> None:
         shell = agent.work.kind_of(id) == "shell"
-        outcome, code = outcome_in(words or "", shell=shell)
+        outcome, code = agent.stated.get(id or "") or outcome_in(words or "", shell=shell)
         agent.work.returned(id, output=words, exit_code=code, outcome=outcome)
         agent.open.pop(id or "", None)
 

@@ -26,7 +26,8 @@ _KEYS_TYPED = re.compile(r"(?:[CMS]-\S|Enter|Escape|Tab|Space|Up|Down|Left|Right
 _WRITE = {"write", "write_file", "write_to_file", "create_file", "save_file", "file_write"}
 _UPDATE = {
     "edit", "edit_file", "update_file", "multiedit", "multi_edit", "replace", "replace_in_file",
-    "str_replace", "search_replace", "insert", "append_to_file", "file_edit", "notebookedit",
+    "str_replace", "search_replace", "insert", "append_to_file", "file_edit",
+    "notebookedit", "notebook_edit",
 }  # fmt: skip
 _EDITORS = {
     "str_replace_editor", "str_replace_based_edit_tool", "text_editor", "edit_anthropic",
