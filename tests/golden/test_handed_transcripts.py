@@ -60,6 +60,16 @@ FORMATS: dict[str, str] = {
     "otel/agentevals-k8s.json": "otel",
     "otel/agentevals-tempo_export_with_batches.json": "otel",
     "otel/langwatch-opencode-B.doStream.json": "otel",
+    "mini-swe-agent/github_issue.traj.json": "mini-swe-agent",
+    "mini-swe-agent/harbor-rfc-mini-swe-agent-trajectory.json": "mini-swe-agent",
+    "swe-agent/function_calling_simple.traj": "swe-agent",
+    "swe-agent/gpt4_test-repo_1c2844.traj": "swe-agent",
+    "atif/hello-world-context-summarization-linear-history.trajectory.json": "atif",
+    "atif/hello-world-context-summarization-linear-history.trajectory.cont-1.json": "atif",
+    "atif/openhands-hello-world.trajectory.json": "atif",
+    "atif/trajectory_fail.json": "atif",
+    "openhands/harbor-rfc-openhands_trajectory.json": "openhands",
+    "openhands/sdk-goal-events.jsonl": "openhands",
 }
 """The importer that must know each file."""
 
@@ -79,6 +89,18 @@ ENDS: dict[str, tuple[str, ...]] = {
     "otel/agentevals-k8s.json": ("completed",),
     "otel/agentevals-tempo_export_with_batches.json": ("completed",),
     "otel/langwatch-opencode-B.doStream.json": ("completed",),
+    "mini-swe-agent/github_issue.traj.json": ("completed",),
+    "mini-swe-agent/harbor-rfc-mini-swe-agent-trajectory.json": ("completed",),
+    "swe-agent/function_calling_simple.traj": ("completed",),
+    "swe-agent/gpt4_test-repo_1c2844.traj": ("completed",),
+    # It goes on in the next file.
+    "atif/hello-world-context-summarization-linear-history.trajectory.json": ("failed",),
+    "atif/hello-world-context-summarization-linear-history.trajectory.cont-1.json": ("completed",),
+    "atif/openhands-hello-world.trajectory.json": ("completed",),
+    "atif/trajectory_fail.json": ("completed",),
+    "openhands/harbor-rfc-openhands_trajectory.json": ("completed",),
+    # A piece from the middle of a conversation.
+    "openhands/sdk-goal-events.jsonl": ("failed",),
 }
 """How the jobs of each file end."""
 
@@ -132,6 +154,16 @@ MESSAGES: dict[str, int] = {
     "otel/agentevals-k8s.json": 1,  # in a span of ADK and in one of the client of the model
     "otel/agentevals-tempo_export_with_batches.json": 1,
     "otel/langwatch-opencode-B.doStream.json": 1,
+    "mini-swe-agent/github_issue.traj.json": 10,
+    "mini-swe-agent/harbor-rfc-mini-swe-agent-trajectory.json": 3,
+    "swe-agent/function_calling_simple.traj": 5,
+    "swe-agent/gpt4_test-repo_1c2844.traj": 5,
+    "atif/hello-world-context-summarization-linear-history.trajectory.json": 3,
+    "atif/hello-world-context-summarization-linear-history.trajectory.cont-1.json": 4,
+    "atif/openhands-hello-world.trajectory.json": 3,  # two steps, and what it says to `finish`
+    "atif/trajectory_fail.json": 19,
+    "openhands/harbor-rfc-openhands_trajectory.json": 1,
+    "openhands/sdk-goal-events.jsonl": 2,
 }
 """What the agent said, message by message; counted with jq: those with a text, by their ids."""
 
