@@ -8,7 +8,7 @@ Google ADK (`gcp.vertex.agent.*`), OpenInference (numbered keys below `llm.`) an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from opsdrill.evidence.importers.otel_spans import Span
@@ -51,34 +51,45 @@ class Message:
 def answers(span: Span) -> list[Message]:
     """What the model answered; empty where that was not recorded."""
     given = span.attributes
-    found = _messages(given.get("gen_ai.output.messages"))
-    if not found:
-        response = parsed(given.get("gcp.vertex.agent.llm_response"))
-        content = within(response, "content")
-        if content is not None:
-            found = [_message(content, finish=text(response, "finish_reason"))]
-    found = found or _numbered(given, "gen_ai.completion")
-    found = found or _numbered(given, "llm.output_messages")
-    found = found or _vercel_answer(given)
-    found = found or _event_answers(span)
+    response = parsed(given.get("gcp.vertex.agent.llm_response"))
+    ways = (
+        lambda: _messages(given.get("gen_ai.output.messages")),
+        lambda: [_message(within(response, "content"), finish=text(response, "finish_reason"))],
+        lambda: _numbered(given, "gen_ai.completion"),
+        lambda: _numbered(given, "llm.output_messages"),
+        lambda: _vercel_answer(given),
+        lambda: _event_answers(span),
+    )
+    found = _first(ways)
     for message in found:
         message.role = "assistant"
         message.finish = message.finish or _finish(given)
-    return [each for each in found if each.text or each.calls]
+    return found
 
 
 def questions(span: Span) -> list[Message]:
     """What the model was told; empty where that was not recorded."""
     given = span.attributes
-    found = _messages(given.get("gen_ai.input.messages"))
-    if not found:
-        request = parsed(given.get("gcp.vertex.agent.llm_request"))
-        found = [_message(each) for each in listing(request, "contents")]
-    found = found or _numbered(given, "gen_ai.prompt")
-    found = found or _numbered(given, "llm.input_messages")
-    found = found or _messages(given.get("ai.prompt.messages"))
-    found = found or _messages(within(parsed(given.get("ai.prompt")), "messages"))
-    return found or _event_questions(span)
+    request = parsed(given.get("gcp.vertex.agent.llm_request"))
+    ways = (
+        lambda: _messages(given.get("gen_ai.input.messages")),
+        lambda: [_message(each) for each in listing(request, "contents")],
+        lambda: _numbered(given, "gen_ai.prompt"),
+        lambda: _numbered(given, "llm.input_messages"),
+        lambda: _messages(given.get("ai.prompt.messages")),
+        lambda: _messages(within(parsed(given.get("ai.prompt")), "messages")),
+        lambda: _event_questions(span),
+    )
+    return _first(ways)
+
+
+def _first(ways: Iterable[Callable[[], list[Message]]]) -> list[Message]:
+    """The messages of the first convention in which any say something."""
+    for way in ways:
+        found = [each for each in way() if each.text or each.calls or each.results]
+        if found:
+            return found
+    return []
 
 
 def finish_of(span: Span) -> str | None:
@@ -106,7 +117,8 @@ def plain(value: object) -> str:
 
 def _messages(value: object) -> list[Message]:
     value = parsed(value)
-    return [_message(each) for each in (value if isinstance(value, list) else [value]) if each]
+    found = value if isinstance(value, list) else [value]
+    return [_message(parsed(each)) for each in found if each]
 
 
 def _message(given: object, *, finish: str | None = None) -> Message:

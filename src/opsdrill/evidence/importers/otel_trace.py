@@ -102,7 +102,7 @@ class Trace:
         if self._too_large:
             file = Ledger(TOLD)
             file.lose(f"there is more than {KEPT // 1024**2} MiB of commands and messages")
-        self._steps.sort(key=lambda step: (step.start, step.end or 0))
+        self._steps.sort(key=lambda step: (step.start, -(step.end or 0)))
         tree = Tree(self._steps, self._parents)
         return _Telling(self.id, tree, self._results, placing).told(file)
 
@@ -126,13 +126,15 @@ class _Telling:
         for why in dict.fromkeys(file.lost.values()):
             self._ledger.lose(why)
         self._about()
-        tools = [step for step in self._tree.steps if step.role == "tool"]
+        spans = [step for step in self._tree.steps if step.role == "tool"]
+        tools = [step for step in spans if not self._tree.within_itself(step)]
         for step in tools:
             self._wanted.given_to(step)
+        outermost = set(map(id, tools))
         for step in self._tree.steps:
             if step.role == "agent":
                 self._agent(step)
-            elif step.role == "tool" and not self._tree.within_itself(step):
+            elif id(step) in outermost:
                 self._tool(step)
             elif step.role == "model":
                 answer = self._tree.answer_of(step)

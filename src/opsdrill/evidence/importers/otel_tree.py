@@ -69,6 +69,7 @@ class Tree:
         self._parents = parents
         self._by_id = {step.id: step for step in steps if step.id}
         self._above: dict[str, Step | None] = {}
+        self._place = {id(step): place for place, step in enumerate(steps)}
         agents = [step for step in steps if step.role == "agent"]
         self._busy: set[str] = set()
         self._calls: dict[str, int] = {}
@@ -107,9 +108,13 @@ class Tree:
         return self._answers.get(id(step))
 
     def within_itself(self, step: Step) -> bool:
-        """Whether a tool's span is in another one of the same call."""
+        """Whether a tool's span is in another one of the same call, which then knows all of it."""
         above = self._up(step)
         if above is None or above.role != "tool" or above.name != step.name:
+            return False
+        if self._place[id(above)] > self._place[id(step)]:
+            return False  # in a circle
+        if _differ(above.call, step.call) or _differ(above.arguments, step.arguments):
             return False
         above.call = above.call or step.call
         above.arguments = above.arguments if above.arguments is not None else step.arguments
@@ -172,6 +177,10 @@ class Tree:
             id = self._parents.get(id, "")
         self._above.update(dict.fromkeys(path, found))
         return found
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not None and other is not None and one != other
 
 
 def _plain(name: str | None) -> str:
