@@ -37,7 +37,8 @@ from opsdrill.model.ticket import Ticket, TicketMessage
 from opsdrill.patterns import BoundedSearcher
 from opsdrill.store import documents, rows
 from opsdrill.store.cursor import microseconds
-from opsdrill.store.home import DATABASE, FILES, database_url, open_store
+from opsdrill.store.folder import DATABASE, FILES
+from opsdrill.store.home import database_url, open_store
 from opsdrill.store.sql import SqlStore
 from opsdrill.store.tables import DOCUMENTS, GRADES, RUNS
 

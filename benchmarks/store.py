@@ -24,7 +24,8 @@ from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.store import documents, queries, rows
 from opsdrill.store.cursor import microseconds
-from opsdrill.store.home import DATABASE, FILES, database_url, open_store
+from opsdrill.store.folder import DATABASE, FILES
+from opsdrill.store.home import database_url, open_store
 from opsdrill.store.sql import SqlStore
 from opsdrill.store.store import RunFilter
 from opsdrill.store.tables import DOCUMENTS, RUNS

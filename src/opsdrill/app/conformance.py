@@ -10,6 +10,7 @@ from itertools import count
 
 from opsdrill.app import documents, labs
 from opsdrill.app.doctor import SCRIPTED
+from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
 from opsdrill.errors import UsageError
 from opsdrill.hosts.conformance import CHECKS, Outcome, examine
@@ -153,7 +154,7 @@ async def _leased(
     if driver.throw_away:
         yield
         return
-    with place.store() as store:
+    with opened_store(place) as store:
         keeper = LeaseKeeper(store.leases(this_process(), is_gone))
         claim = claim_for(new_run_id(), 1, driver.name, names, choice.lab)
         try:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from opsdrill.app import documents, labs
 from opsdrill.app.recovery import recover
+from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
 from opsdrill.errors import OpsDrillError
 from opsdrill.hosts.driver import DRIVERS, Finding
@@ -66,7 +67,7 @@ def examine(place: Place, *, clean: bool = False) -> Report:
 async def _examine(place: Place, clean: bool) -> Report:
     cleaned: list[str] = []
     if clean:
-        with place.store() as store:
+        with opened_store(place) as store:
             cleaned = await recover(place, store)
     names = [name for name in DRIVERS.names() if name not in SCRIPTED]
     return Report(tuple([await _report(place, name) for name in names]), tuple(cleaned))

@@ -10,6 +10,7 @@ from typing import get_args
 
 from opsdrill.app import documents
 from opsdrill.app.recovery import recover
+from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName, UsageError
 from opsdrill.evidence.recorder import assemble
@@ -41,7 +42,7 @@ class Kept:
 @contextmanager
 def kept_runs(place: Place) -> Iterator[Store]:
     """The store, after what killed processes left behind was removed and marked."""
-    with place.store() as store:
+    with opened_store(place) as store:
         if store.running():
             asyncio.run(recover(place, store))
         yield store

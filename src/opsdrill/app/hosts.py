@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from opsdrill.app import documents, labs
+from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
 from opsdrill.hosts.driver import Driver, Finding
 from opsdrill.hosts.lease import Lease
@@ -131,7 +132,7 @@ def document(report: LabReport) -> bytes:
 
 def leases(place: Place) -> list[Lease]:
     """Who holds lasting hosts, and who waits for them, in the order asked."""
-    with place.store() as store:
+    with opened_store(place) as store:
         return store.leases(this_process(), is_gone).leases()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opsdrill.app import documents, scenarios
 from opsdrill.app.secrets import NO_LAB, mask_for
+from opsdrill.app.stores import opened_store
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
 from opsdrill.errors import InvalidInput, UsageError
@@ -24,7 +25,6 @@ from opsdrill.model.result import Result
 from opsdrill.model.run import AgentChoice, RunSpec
 from opsdrill.model.scenario import Host, Scenario
 from opsdrill.patterns import BoundedSearcher, Searcher
-from opsdrill.runner.owner import this_process
 from opsdrill.runner.tools import new_run_id
 from opsdrill.scenarios.load import LoadedScenario, load_answers
 from opsdrill.store.store import Store
@@ -97,7 +97,7 @@ def keep(place: Place, order: Order) -> Iterator[Kept | Refused]:
     answers = load_answers(order.answers).answers if order.answers else ()
     mask = mask_for(place, NO_LAB)
     batch = new_run_id()
-    with place.store() as store, BoundedSearcher() as searcher:
+    with opened_store(place) as store, BoundedSearcher() as searcher:
         keeper = _Keeper(store, searcher, loaded, answers, mask)
         for path in order.files:
             try:
@@ -154,12 +154,7 @@ class _Keeper:
             state="done",
             warnings=(*imported.warnings, *strange_hosts(record, shape), *kept.warnings),
         ).under(graded)
-        self.store.plan(spec)
-        attempt = self.store.begin(spec.id, this_process())
-        self.store.save_record(spec.id, attempt, record)
-        if answers:
-            self.store.save_answers(spec.id, attempt, answers)
-        self.store.finish(spec.id, result, graded)
+        self.store.add(spec, record, answers, result, graded)
         calls = (call for task in record.tasks for call in task.tool_calls)
         commands = sum(call.kind == "shell" for call in calls)
         return Kept(str(path), imported.name, imported.format, result, commands)

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opsdrill.app import documents, scenarios
-from opsdrill.app.recorded import kept_values
 from opsdrill.app.wiring import Place
-from opsdrill.errors import InvalidInput, Problem
+from opsdrill.errors import Problem
 from opsdrill.scenarios.lint import Fix, mend
 from opsdrill.scenarios.lint import lint as check
+
+if TYPE_CHECKING:  # with it comes the store
+    from opsdrill.app.recorded import KeptRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,14 @@ class Linted:
     trouble: str | None = None
 
 
-def lint(place: Place, words: Sequence[str], *, notes: bool = False, fix: bool = False) -> Linted:
+def lint(
+    place: Place, words: Sequence[str], kept: KeptRuns | None = None, *, fix: bool = False
+) -> Linted:
     """Look at every scenario that the words mean; a broken one hides none of the others.
 
     Args:
         words: paths, keys, tags and packs.
-        notes: whether what depends on judgement is asked for. Some of that takes kept runs.
+        kept: kept runs, which some of what depends on judgement takes; None: nobody asks for that.
         fix: mend in the files what can safely be mended, before they are looked at.
 
     Raises:
@@ -44,20 +49,15 @@ def lint(place: Place, words: Sequence[str], *, notes: bool = False, fix: bool =
     fixes = _fix(place, words) if fix else []
     problems: list[Problem] = []
     count = 0
-    with kept_values(place, wanted=notes) as kept:
-        for word in words:
-            try:
-                found = scenarios.entries(place, [word])
-            except InvalidInput as error:
-                count += 1
-                problems += error.problems
-                continue
-            count += len(found)
-            for entry in found:
-                problems += entry.problems
-                if entry.loaded is not None:
-                    problems += check(entry.loaded, kept.of(entry.loaded.scenario))
-        trouble = kept.trouble
+    for word in words:
+        found = scenarios.entries(place, [word])
+        count += len(found)
+        for entry in found:
+            problems += entry.problems
+            if entry.loaded is not None:
+                seen = kept.of(entry.loaded.scenario) if kept is not None else None
+                problems += check(entry.loaded, seen)
+    trouble = kept.trouble if kept is not None else None
     return Linted(count, tuple(dict.fromkeys(problems)), tuple(fixes), trouble)
 
 
@@ -65,10 +65,7 @@ def _fix(place: Place, words: Sequence[str]) -> list[Fix]:
     """Mend every file that loads, each once."""
     files: dict[Path, Path] = {}
     for word in words:
-        try:
-            found = scenarios.entries(place, [word])
-        except InvalidInput:
-            continue  # it is told when it is looked at
+        found = scenarios.entries(place, [word])
         files.update((e.path.resolve(), e.path) for e in found if e.loaded is not None)
     return [fix for path in files.values() for fix in mend(path)]
 

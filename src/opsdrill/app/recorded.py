@@ -12,7 +12,8 @@ from opsdrill.model.rules import PatternMatch, Where
 from opsdrill.model.scenario import Scenario
 from opsdrill.patterns import BoundedSearcher, Searcher, compile_pattern
 from opsdrill.scenarios.lint.check import Seen
-from opsdrill.store.home import DATABASE, open_store
+from opsdrill.store.folder import DATABASE
+from opsdrill.store.home import open_store
 from opsdrill.store.store import RunFilter, Store
 
 RUNS = 20
@@ -100,11 +101,11 @@ class KeptRuns:
 
 
 @contextmanager
-def kept_values(place: Place, *, wanted: bool) -> Iterator[KeptRuns]:
-    """The kept runs, where there are any and they are wanted; no data folder is made for it."""
+def kept_values(place: Place) -> Iterator[KeptRuns]:
+    """The kept runs, where there are any; no data folder is made for it."""
     with BoundedSearcher() as searcher:
         store, trouble = None, None
-        if wanted and (place.home / DATABASE).is_file():
+        if (place.home / DATABASE).is_file():
             try:
                 store = open_store(place.home)
             except StoreError as error:

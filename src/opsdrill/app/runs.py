@@ -14,6 +14,7 @@ from opsdrill.app import agents, labs, scenarios
 from opsdrill.app.history import unfinished
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
+from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import OpsDrillError
 from opsdrill.evidence.mask import Mask
@@ -128,7 +129,7 @@ class Batch:
 @contextmanager
 def planned(place: Place, order: Order) -> Iterator[Batch]:
     """The runs that an order asks for. Raises as `plan`."""
-    with place.store() as store:
+    with opened_store(place) as store:
         yield plan(place, order, store)
 
 

@@ -1,12 +1,12 @@
-"""Where everything is: the data folder, the settings, the store and the drivers made from them.
+"""Where everything is: the data folder, the settings, and the drivers made from them.
 
-Front ends make one `Place` and hand it to the use cases.
+Front ends make one `Place` and hand it to the use cases. Its store is in `opsdrill.app.stores`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,7 @@ from opsdrill.app.settings import Settings
 from opsdrill.hosts.driver import DRIVERS, Driver, DriverContext
 from opsdrill.model.lab import LabHost
 from opsdrill.model.run import LabChoice
-from opsdrill.store.home import data_folder, open_store
-from opsdrill.store.store import Store
+from opsdrill.store.folder import data_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +31,6 @@ class Place:
     home: Path
     folder: Path
     settings: Settings = field(default_factory=Settings)
-
-    @contextmanager
-    def store(self) -> Iterator[Store]:
-        """The store of the data folder, closed in the end.
-
-        Raises:
-            StoreTooNew: a later OpsDrill wrote it.
-        """
-        store = open_store(self.home)
-        try:
-            yield store
-        finally:
-            store.close()
 
     def was_used(self, driver: str) -> bool:
         """Whether a driver ever worked for this data folder."""

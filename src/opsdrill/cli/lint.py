@@ -29,7 +29,13 @@ def lint(
     from opsdrill.app import lint as use_case
 
     told = front(context)
-    found = use_case.lint(told.place, scenario, notes=notes, fix=fix)
+    if notes:
+        from opsdrill.app.recorded import kept_values
+
+        with kept_values(told.place) as kept:
+            found = use_case.lint(told.place, scenario, kept, fix=fix)
+    else:
+        found = use_case.lint(told.place, scenario, fix=fix)
     problems = [item for item in found.problems if notes or item.severity != "note"]
     if format == "table":
         for done in found.fixes:

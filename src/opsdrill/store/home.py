@@ -1,55 +1,20 @@
-"""The data folder: where everything that OpsDrill keeps lies.
+"""The store of a data folder, made where there is none.
 
-    <home>/
-      store.db           runs, evidence, grades (with store.db-wal and -shm while it is open)
-      files/             large bodies and support files, by content: files/ab/cdef...
-      labs/              the labs known by name, NAME.yaml or NAME/lab.yaml
-      drivers/NAME/      what a driver must find again after a crash
-      opsdrill.toml      settings
-
-It is `--home`, else `OPSDRILL_HOME`, else `$XDG_DATA_HOME/opsdrill`, else
-`~/.local/share/opsdrill`; made on first use, for its owner only (0700).
+What only has to know where the folder is takes `opsdrill.store.folder`: this here loads the whole
+of the database's library.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy import URL
 
-from opsdrill.errors import StoreError, UsageError
+from opsdrill.errors import StoreError
+from opsdrill.store.folder import DATABASE, FILES
 from opsdrill.store.sql import SqlStore
 from opsdrill.store.store import Store
-
-DATABASE = "store.db"
-FILES = "files"
-
-
-def data_folder(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The path of the data folder, absolute; the folder need not exist yet.
-
-    Args:
-        given: the value of `--home`; relative to the working folder.
-
-    Raises:
-        UsageError: nothing says where a home could be.
-    """
-    if given is not None:
-        return given.absolute()
-    if named := environment.get("OPSDRILL_HOME"):
-        return Path(named).absolute()
-    # XDG's base directory specification: a relative path there counts as not set.
-    if (data := environment.get("XDG_DATA_HOME", "")).startswith("/"):
-        return Path(data) / "opsdrill"
-    try:
-        return _user_home(environment) / ".local" / "share" / "opsdrill"
-    except RuntimeError:
-        raise UsageError(
-            "this user has no home folder for OpsDrill's data",
-            hint="name one with --home or OPSDRILL_HOME",
-        ) from None
 
 
 def open_store(home: Path) -> Store:
@@ -73,12 +38,6 @@ def open_store(home: Path) -> Store:
 def database_url(path: Path) -> str:
     """The URL of an SQLite database at `path`, whatever characters are in it."""
     return URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
-
-
-def _user_home(environment: Mapping[str, str]) -> Path:
-    if (home := environment.get("HOME", "")).startswith("/"):
-        return Path(home)
-    return Path.home()
 
 
 def _make(folder: Path) -> None:

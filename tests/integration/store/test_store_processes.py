@@ -18,7 +18,8 @@ from opsdrill.model.event import JobEvent, Said
 from opsdrill.model.result import Result
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
-from opsdrill.store.home import DATABASE, FILES, open_store
+from opsdrill.store.folder import DATABASE, FILES
+from opsdrill.store.home import open_store
 from opsdrill.store.store import Owner, RunFilter
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from opsdrill.errors import StoreError
-from opsdrill.store.home import DATABASE, data_folder, open_store
+from opsdrill.store.folder import DATABASE, data_folder
+from opsdrill.store.home import open_store
 from opsdrill.store.sql import SqlStore
 
 

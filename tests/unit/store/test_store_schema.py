@@ -22,7 +22,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from opsdrill.errors import StoreError, StoreTooNew
 from opsdrill.store import schema
 from opsdrill.store.database import Database
-from opsdrill.store.home import DATABASE, database_url, open_store
+from opsdrill.store.folder import DATABASE
+from opsdrill.store.home import database_url, open_store
 from opsdrill.store.tables import METADATA
 
 

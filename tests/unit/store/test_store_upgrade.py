@@ -13,7 +13,8 @@ from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.store import rows, schema
 from opsdrill.store.database import Database
-from opsdrill.store.home import DATABASE, database_url, open_store
+from opsdrill.store.folder import DATABASE
+from opsdrill.store.home import database_url, open_store
 from opsdrill.store.store import Owner, RunFilter
 from opsdrill.store.tables import RUNS
 
