@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 
 from opsdrill.evidence.cut import LEFT_OUT
 from opsdrill.evidence.forms import forms, in_a_pattern
 from opsdrill.patterns.literals import Literals, Place
-from opsdrill.patterns.tokens import SHAPES, Tokens
+from opsdrill.patterns.tokens import SHAPES, all_tokens
 
 SHORTEST = 4
 """Characters of the shortest secret: a shorter one stands in too many words by chance."""
@@ -50,7 +49,7 @@ class Mask:
         self._secrets = _literals(fit, forms)
         self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))
         self._reversed = self._secrets.reversed()
-        self._tokens = _all_tokens()
+        self._tokens = all_tokens()
         self._kept: frozenset[str] = frozenset()
         names = "|".join(sorted(map(re.escape, shown), key=len, reverse=True))
         self._masked = re.compile(rf"\[masked:(?:{names})\]".encode())
@@ -197,8 +196,3 @@ def _literals(
             if len(form) >= SHORTEST:
                 texts.setdefault(form.encode("utf-8", "surrogatepass"), name)
     return Literals(texts)
-
-
-@cache
-def _all_tokens() -> Tokens:
-    return Tokens()

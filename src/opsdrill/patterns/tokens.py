@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import re2
 
@@ -257,3 +258,41 @@ class Tokens:
             if reader.shape.real(data[first:last].decode("latin-1")):
                 return Place(first, last, reader.shape.name)
         return None
+
+
+_SPOKEN = "the secret, the password; age of a client's access token: a private key-pair, api_key"
+
+
+@cache
+def all_tokens() -> Tokens:
+    """What finds the tokens of all `SHAPES`; made once."""
+    return Tokens()
+
+
+def tokens_in(text: str) -> tuple[str, ...]:
+    """The names of the tokens in a text, each once, in their order."""
+    places = all_tokens().places(text.encode("utf-8", "surrogatepass"))
+    return tuple(dict.fromkeys(place.name for place in places))
+
+
+def sought_token(pattern: str) -> str | None:
+    """The shape of token that a regular expression is made to find; None: of none.
+
+    That is so where it finds the sample of a shape, but neither the same letters in another order,
+    nor words that such tokens are spoken of with, nor what stands in a masked token's place.
+    """
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        program = re2.compile(pattern, options)
+    except (re2.error, UnicodeError):
+        return None  # nothing that this engine knows: nothing is said
+    for shape in SHAPES:
+        whole = re.compile(shape.pattern)
+        if whole.groups == 0 and program.search(shape.sample):
+            others = (shape.sample[::-1], _SPOKEN, f"[masked:{shape.name}]")
+            if not any(program.search(other) for other in others):
+                return shape.name
+    return None

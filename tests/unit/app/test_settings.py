@@ -66,6 +66,8 @@ def test_one_agent_may_be_a_text(tmp_path: Path) -> None:
         ("lab = \n", 1, "TOML"),
         ("lab = 1\nagent = [", 2, "TOML"),
         ("x = 1\nx = 2\n", 2, "TOML"),
+        ('lab = "fake"\n[secrets]\nPW = "hunter2"\n', 2, "must say where the secret is found"),
+        ('[secrets]\nPW = {env = "A", file = "b"}\n', 1, "exactly one of"),
     ],
 )
 def test_what_is_wrong_names_file_line_and_key(
@@ -109,3 +111,29 @@ def test_a_flag_beats_the_setting_for_the_data_folder(
 
 def test_every_key_has_a_variable_of_its_own() -> None:
     assert len({variable(key) for key in KEYS}) == len(KEYS)
+
+
+def test_secrets_of_all_layers_count(tmp_path: Path) -> None:
+    """What one file names as secret is no less secret where another names more."""
+    kept = tmp_path / "home" / "kept.toml"
+    kept.parent.mkdir()
+    kept.write_text('[secrets]\nA = {file = "a.txt"}\nB = {env = "OLD"}\n')
+    here(tmp_path, '[secrets]\nB = {env = "NEW"}\nC = {command = ["pass", "show", "c"]}\n')
+    found = read(tmp_path, kept, {"OPSDRILL_SECRETS": "D, E"}).secrets
+    assert {name: (source.env, source.file, source.command) for name, source in found.items()} == {
+        "A": (None, str(tmp_path / "home" / "a.txt"), None),
+        "B": ("NEW", None, None),
+        "C": (None, None, ("pass", "show", "c")),
+        "D": ("D", None, None),
+        "E": ("E", None, None),
+    }
+
+
+def test_a_value_in_place_of_a_reference_is_not_repeated(tmp_path: Path) -> None:
+    here(tmp_path, '[secrets]\nPW = "hunter2"\n')
+    with pytest.raises(InvalidInput) as caught:
+        read(tmp_path, None, {})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="OPSDRILL_SECRETS") as caught:
+        read(tmp_path / "empty", None, {"OPSDRILL_SECRETS": "hunter2!"})
+    assert "hunter2!" not in str(caught.value)

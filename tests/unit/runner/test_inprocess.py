@@ -13,6 +13,7 @@ from weakref import ref
 import pytest
 
 from opsdrill.errors import StoreError, UsageError
+from opsdrill.evidence.mask import Mask
 from opsdrill.hosts.driver import DriverContext
 from opsdrill.hosts.drivers.fake import FakeDriver
 from opsdrill.hosts.drivers.fake_script import FakeScript, Scripted
@@ -141,3 +142,18 @@ def test_new_ids_differ_and_sort_by_age() -> None:
     assert len(set(ids)) == 1000
     assert [id[:15] for id in ids] == sorted(id[:15] for id in ids)
     assert all(id.replace("-", "").isalnum() for id in ids)
+
+
+async def test_a_run_with_secrets_is_kept_masked_and_not_planned_again(tools: RunTools) -> None:
+    """What was kept of it is not what hosts must get; its file has it still."""
+    mask = Mask([("PW", "hunter2-x9")])
+    engine = InProcessEngine(replace(tools, mask=lambda _lab: mask))
+    secret = Scenario.model_validate({"key": "d", "title": "D", "ticket_title": "hunter2-x9"})
+    await engine.submit([spec("r1").model_copy(update={"scenario": secret})])
+    results = [event.result async for event in engine.subscribe(["r1"]) if event.result]
+    kept = tools.archive.store.get("r1").spec
+    assert (kept.scenario.ticket_title, kept.masked) == ("[masked:PW]", ("PW",))
+    assert [result.verdict for result in results] == ["passed"]
+    with pytest.raises(UsageError, match=r"secrets in it are masked \(PW\)"):
+        await engine.retry("r1")
+    await engine.close()

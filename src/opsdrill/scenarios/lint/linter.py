@@ -27,6 +27,7 @@ from opsdrill.scenarios.lint.everything import MatchesEverything
 from opsdrill.scenarios.lint.hard_failure import OnlyHardFailure
 from opsdrill.scenarios.lint.here_document import DotInHereDocument
 from opsdrill.scenarios.lint.ignore_case import RedundantIgnoreCase
+from opsdrill.scenarios.lint.known_token import TokenInScenario
 from opsdrill.scenarios.lint.label import LabelTwice
 from opsdrill.scenarios.lint.loose_alternation import LooseAlternation
 from opsdrill.scenarios.lint.lost_backslash import LostBackslash
@@ -60,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     NestedRepeats(),
     ContentsOfFile(),
     PastedCharacters(),
+    TokenInScenario(),
 )
 
 WRITTEN_CHECKS: tuple[WrittenCheck, ...] = (CutByComment(),)
