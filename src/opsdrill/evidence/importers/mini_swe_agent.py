@@ -13,27 +13,24 @@ from datetime import datetime
 from opsdrill.evidence.importers.call_ids import CallIds
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.evidence.importers.mini_swe_agent_text import (
+    RETURNED,
+    commands,
+    result_of,
+    tool_calls,
+    words_of,
+)
 from opsdrill.evidence.importers.reading import items_of
-from opsdrill.evidence.importers.rows import listing, mapping, number, row, spoken, text, whole
+from opsdrill.evidence.importers.rows import listing, mapping, number, text, whole
 from opsdrill.evidence.importers.source import Damaged, Source
 from opsdrill.evidence.importers.transcript import Transcript
 from opsdrill.model.job import Outcome, Stop
 
 _TRACE = re.compile(rb"mswea_bash_command|```bash|<returncode>|mini-swe-agent")
 """What a chat of this agent has in its first part."""
-_FENCES = (
-    ("```mswea_bash_command", "\n```"),
-    ("```bash", "\n```"),
-    ("<mswea_bash_command>", "</mswea_bash_command>"),
-)
-"""How a command stands in the agent's words, in the order in which they are looked for."""
-_FENCE_LINE = 100
 _DONE = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 """What the output of the agent's last command begins with."""
-_RETURNED = re.compile(r"\s*<returncode>\s*(-?\d{1,5})\s*</returncode>\s*")
-_TIMED_OUT = re.compile(r"The last command <command>.*timed out and has been killed", re.DOTALL)
 _REFUSED = re.compile(r"Commands? not executed")
-_NOT_RUN = "action was not executed"
 _INTERRUPTED = "Interrupted by user"
 _NEW_TASK = "The user added a new task"
 _LIMITS = {
@@ -102,6 +99,7 @@ class _Reader:
         self._open: list[str] = []
         self._not_run: list[str] = []
         self._marked: set[str] = set()
+        self._doubtful: list[str] = []
         self._submitted = False
         self._asked = False
         self._users_turn = False
@@ -134,22 +132,22 @@ class _Reader:
     ) -> None:
         # What still waits for a result stays without one.
         self._open, self._not_run, self._marked = [], [], set()
-        self._submitted = False
-        words = _words(message)
+        self._doubtful, self._submitted = [], False
+        words = words_of(message)
         self._told.main.say(words, at=at)
         self._used(message, extra)
         actions = [each for each in listing(extra, "actions") if text(each, "command") is not None]
-        proposed = _tool_calls(message)
+        proposed = tool_calls(message)
         for action in actions:
             self._call(text(action, "tool_call_id"), text(action, "command") or "", at)
         if not actions:
             for id, name, arguments in proposed:
                 self._proposed(id, name, arguments, at)
         if not actions and not proposed:
-            commands = _commands(words)
-            for command in commands:
+            found = commands(words)
+            for command in found:
                 self._call(None, command, at)
-            if len(commands) > 1:  # the harness asks for exactly one
+            if len(found) > 1:  # the harness asks for exactly one
                 self._refuse(at)
 
     def _call(self, given: str | None, command: str, at: datetime | None) -> None:
@@ -174,13 +172,14 @@ class _Reader:
     def _user(
         self, message: dict[str, object], extra: dict[str, object], at: datetime | None
     ) -> None:
-        words, kind = _words(message), text(extra, "interrupt_type")
-        result = "returncode" in extra or _RETURNED.match(words) is not None
+        words, kind = words_of(message), text(extra, "interrupt_type")
+        result = "returncode" in extra or RETURNED.match(words) is not None
         if listing(extra, "actions"):
             self._users_turn = True  # a command that the user typed is none of the agent's
         elif result and self._users_turn and not self._open:
             self._users_turn = False
         elif kind in ("FormatError", "UserRejection") or _REFUSED.match(words):
+            self._doubtful = [] if kind else self._open
             self._refuse(at)
             self._not_run = []
             if kind != "FormatError":
@@ -205,8 +204,8 @@ class _Reader:
         extra: dict[str, object],
         at: datetime | None,
     ) -> None:
-        words = text(message, "output") or _words(message)
-        outcome, code, output = _result(words, extra)
+        words = text(message, "output") or words_of(message)
+        outcome, code, output = result_of(words, extra)
         self._told.main.returned(id, output=output, exit_code=code, outcome=outcome, at=at)
         if id is None:
             return
@@ -214,7 +213,7 @@ class _Reader:
         if outcome == "refused":
             self._not_run.append(id)
         # The output of the command that ended the job is all that stands there.
-        plain = "returncode" not in extra and not _RETURNED.match(words)
+        plain = "returncode" not in extra and not RETURNED.match(words)
         self._submitted = id in self._marked and plain and outcome == "ran"
 
     def _refuse(self, at: datetime | None) -> None:
@@ -237,7 +236,7 @@ class _Reader:
         last = next((n for n, id in enumerate(waiting) if alone or id in self._marked), None)
         for place, id in enumerate(waiting if last is not None else ()):
             ran = place <= (last or 0)
-            output = _words(message) if place == last else None
+            output = words_of(message) if place == last else None
             outcome: Outcome = "ran" if ran else "refused"
             self._told.main.returned(id, output=output, outcome=outcome, at=at, revised=True)
         self._open = []
@@ -250,6 +249,10 @@ class _Reader:
         if cost is not None and not self._cost:
             told.main.use(cost_usd=cost)
         status = text(self._info, "exit_status")
+        if status == "Submitted":
+            # The last message is what the last command printed, whatever it looks like.
+            for id in self._doubtful:
+                told.main.returned(id)
         if status == "Submitted" or (not self._named and self._submitted):
             told.end("completed", status)
         elif status in _LIMITS:
@@ -279,82 +282,3 @@ class _Reader:
             output_tokens=whole(usage, given),
             cost_usd=cost,
         )
-
-
-def _commands(words: str) -> list[str]:
-    """What stands in the agent's words as commands."""
-    for opening, closing in _FENCES:
-        found = list(_between(words, opening, closing))
-        if found:
-            return found
-    return []
-
-
-def _between(words: str, opening: str, closing: str) -> Iterator[str]:
-    place = 0
-    while (start := words.find(opening, place)) >= 0:
-        start = place = start + len(opening)
-        if opening.startswith("```"):
-            line, _, _ = words[start : start + _FENCE_LINE].partition("\n")
-            if line.strip() or len(line) == _FENCE_LINE:
-                continue  # a fence of some other language
-            start += len(line) + 1
-        end = words.find(closing, start)
-        if end < 0:
-            return
-        yield words[start:end].strip()
-        place = end + len(closing)
-
-
-def _words(message: dict[str, object]) -> str:
-    if "output" in message and isinstance(message["output"], list):
-        parts = [each for each in message["output"] if text(each, "type") == "message"]
-        return "\n".join(spoken(mapping(part).get("content")) for part in parts)
-    return spoken(message.get("content"))
-
-
-def _tool_calls(message: dict[str, object]) -> list[tuple[str | None, str, object]]:
-    """Id, name and arguments of each call in a message of either chat interface."""
-    found: list[tuple[str | None, str, object]] = []
-    for call in listing(message, "tool_calls"):
-        name = text(call, "function", "name") or ""
-        found.append((text(call, "id"), name, _arguments(text(call, "function", "arguments"))))
-    for item in listing(message, "output"):
-        if text(item, "type") == "function_call":
-            id = text(item, "call_id") or text(item, "id")
-            name = text(item, "name") or ""
-            found.append((id, name, _arguments(text(item, "arguments"))))
-    return found
-
-
-def _arguments(written: str | None) -> object:
-    """What a call was given: JSON in a text, or the text where it is none."""
-    found = row((written or "").encode(errors="replace"))
-    return written if found is None else found
-
-
-def _result(words: str, extra: dict[str, object]) -> tuple[Outcome, int | None, str]:
-    """The outcome, exit status and output of a command, as the message behind it tells them."""
-    said = _RETURNED.match(words)
-    timed_out = said is None and _TIMED_OUT.match(words) is not None
-    output = text(extra, "raw_output")
-    if output is None:
-        output = _inside(words) if said or timed_out else words
-    if timed_out:
-        return "timed_out", None, output
-    why = text(extra, "exception_info")
-    if not why:
-        code = whole(extra, "returncode")
-        return "ran", int(said[1]) if said and code is None else code, output
-    if why == _NOT_RUN:
-        return "refused", None, output
-    late = "TimeoutExpired" in (text(extra, "exception_type") or "") or "timed out" in why
-    return "timed_out" if late else "failed", None, output
-
-
-def _inside(words: str) -> str:
-    """The output in a result; all of it where it is not marked."""
-    start, end = words.find("<output>"), words.rfind("</output>")
-    if start < 0 or end < start:
-        return words
-    return words[start + len("<output>") : end].removeprefix("\n").removesuffix("\n")

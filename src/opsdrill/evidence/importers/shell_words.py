@@ -82,9 +82,10 @@ def document(redirect: Node) -> str:
         text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
     if re.search(r"[\"'\\]", _text(parts["heredoc_start"])):
         return text
-    if re.search(r"(?<!\\)(?:\\\\)*[$`]", text):
+    # A line that goes on in the next one may hide the end, or make one.
+    if re.search(r"(?<!\\)(?:\\\\)*(?:[$`]|\\\n)", text):
         raise Unsure
-    return re.sub(r"\\([$`\\\n])", lambda m: "" if m[1] == "\n" else m[1], text)
+    return re.sub(r"\\([$`\\])", r"\1", text)
 
 
 def _text(node: Node) -> str:

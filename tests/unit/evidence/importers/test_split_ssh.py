@@ -97,6 +97,7 @@ def _split(command: str) -> tuple[str, str] | None:
         ("A=$(id) ssh web-01 id", None, ""),
         ("ssh web-01 bash -s <<EOF\nls $X\nEOF", None, ""),
         ("ssh web-01 bash -s <<EOF\n`id`\nEOF", None, ""),
+        ("ssh web-01 bash -s <<EOF\nid \\\nEOF\nEOF", None, ""),
         # left alone: more than one command, or none
         ("ssh web-01", None, ""),
         ("ssh -t web-01", None, ""),
