@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from opsdrill.evidence.cut import OutputBudget
 from opsdrill.evidence.importers.archive import Archive
 from opsdrill.evidence.importers.ledger import KEPT
 from opsdrill.evidence.importers.rows import listing, mapping, text, whole
@@ -47,7 +48,8 @@ class SampleFile:
         holds: the names of its long parts.
         events: reads them, in order; may raise Damaged on the way.
         messages: reads the last state of the conversation; may raise Damaged on the way.
-        attachments: finds long texts by what they are called; what is too much is left out.
+        attachments: finds long texts by what they are called: some whole, of others, which are
+            output, what is kept of output; what is too much is left out.
         whole: it has its end.
     """
 
@@ -56,7 +58,7 @@ class SampleFile:
     holds: frozenset[str]
     events: Callable[[], Iterator[object]]
     messages: Callable[[], Iterator[object]]
-    attachments: Callable[[Collection[str]], dict[str, str]]
+    attachments: Callable[[Collection[str], Collection[str]], dict[str, str]]
     whole: bool = True
 
     @property
@@ -74,9 +76,9 @@ class SampleFile:
         parts, is_whole = source.parts(*_SMALL, *_LARGE)
         small = {key: _small(parts.get(key)) for key in _SMALL}
 
-        def attachments(wanted: Collection[str]) -> dict[str, str]:
+        def attachments(wanted: Collection[str], outputs: Collection[str]) -> dict[str, str]:
             part = parts.get("attachments")
-            return _kept(part.pairs(), wanted) if part and wanted else {}
+            return _kept(part.pairs(), wanted, outputs) if part and (wanted or outputs) else {}
 
         return cls(
             name=name_of(small) or name,
@@ -108,9 +110,9 @@ class SampleFile:
                 if any(start is not None and end and start <= place < end for start, end in ranges):
                     yield message
 
-        def attachments(wanted: Collection[str]) -> dict[str, str]:
+        def attachments(wanted: Collection[str], outputs: Collection[str]) -> dict[str, str]:
             numbered = ((str(place), each) for place, each in enumerate(items("attachments")))
-            return _kept(numbered, wanted) if wanted else {}
+            return _kept(numbered, wanted, outputs) if wanted or outputs else {}
 
         return cls(
             name=name_of(small) or folder.removeprefix("samples/"),
@@ -157,16 +159,22 @@ def _small(part: Source | None) -> object:
     return part.value("")
 
 
-def _kept(found: Iterator[tuple[str, object]], wanted: Collection[str]) -> dict[str, str]:
+def _kept(
+    found: Iterator[tuple[str, object]], wanted: Collection[str], outputs: Collection[str]
+) -> dict[str, str]:
     kept: dict[str, str] = {}
-    left = KEPT
+    left, output = KEPT, OutputBudget()
     try:
         for name, content in found:
-            if name in wanted and isinstance(content, str) and name not in kept:
+            if not isinstance(content, str) or name in kept:
+                continue
+            if name in wanted:
                 left -= len(content)
                 if left < 0:
                     break
                 kept[name] = content
+            elif name in outputs:
+                kept[name] = output.fit(content)
     except Damaged:
         pass  # whoever asks for a text that is missing tells of it
     return kept

@@ -151,7 +151,7 @@ class _Reader:
         if not self._file.whole:
             self.lose("the sample breaks off")
         self._look_ahead()
-        self._texts.found = self._file.attachments(self._texts.wanted)
+        self._texts.found = self._file.attachments(self._texts.wanted, self._texts.outputs)
         for event in self._each(self._file.events()):
             self._event(event, self._spans.place(text(event, "span_id")))
         self._by_events = self._answered
@@ -179,7 +179,9 @@ class _Reader:
             for message in self._file.messages():
                 if text(message, "role") == "assistant":
                     self._survey.spoken.add(text(message, "id") or "")
-                self._texts.look(within(message, "content"), within(message, "tool_calls"))
+                output = text(message, "role") == "tool"
+                self._texts.look(within(message, "content"), output=output)
+                self._texts.look(within(message, "tool_calls"))
         except Damaged:
             pass  # told when it is read for what it says
         try:
@@ -192,7 +194,8 @@ class _Reader:
         kind = text(event, "event")
         if kind == "tool":
             self._survey.calls.add(text(event, "id") or "")
-            self._texts.look(*(within(event, key) for key in ("arguments", "result", "error")))
+            self._texts.look(within(event, "arguments"))
+            self._texts.look(within(event, "result"), within(event, "error"), output=True)
         elif kind == "model":
             self._texts.look(within(event, "output", "choices", 0, "message"))
             self._texts.look(_prompt(event))

@@ -16,24 +16,27 @@ class Texts:
     """Puts attached texts where they belong.
 
     Attributes:
-        wanted: what the attachments are called that are needed.
+        wanted: what the attachments are called that are needed whole.
+        outputs: what those are called that only tell what tools gave back.
         found: the needed attachments.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self.wanted: set[str] = set()
+        self.outputs: set[str] = set()
         self.found: dict[str, str] = {}
         self._ledger = ledger
 
-    def look(self, *values: object) -> None:
-        """These values will be needed whole."""
+    def look(self, *values: object, output: bool = False) -> None:
+        """These values will be needed; of output, about."""
+        names = self.outputs if output else self.wanted
         rest = list(values)
         while rest:
             value = rest.pop()
             if isinstance(value, str):
                 name = _ATTACHED.fullmatch(value)
-                if name and len(self.wanted) < _MOST:
-                    self.wanted.add(name[1])
+                if name and len(names) < _MOST:
+                    names.add(name[1])
             elif isinstance(value, dict):
                 rest.extend(value.values())
             elif isinstance(value, list):

@@ -13,7 +13,7 @@ from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.ledger import Ledger
 from opsdrill.evidence.importers.otel_spans import holds_spans, is_alone, spans_of
 from opsdrill.evidence.importers.otel_steps import Step, step_of
-from opsdrill.evidence.importers.otel_trace import TITLE, Trace, size_of
+from opsdrill.evidence.importers.otel_trace import TITLE, Tally, Trace
 from opsdrill.evidence.importers.source import Source
 from opsdrill.evidence.importers.transcript import TOLD
 
@@ -47,6 +47,7 @@ class _Found:
 
     size: int = 0
     is_job: bool = False
+    tally: Tally = field(default_factory=Tally)
 
 
 @dataclass(slots=True)
@@ -62,15 +63,15 @@ class _Reader:
         kept: dict[str, Trace] | None = {}
         for span in spans_of(self.source, self.ledger):
             step = step_of(span)
-            size = size_of(step)
             found = self.sizes.setdefault(span.trace, _Found())
+            size = found.tally.take(step)
             found.size += size
             found.is_job = found.is_job or (step is not None and (alone or _is_work(step)))
             held += size
             if held > HELD:
                 kept = None
             if kept is not None:
-                kept.setdefault(span.trace, Trace(span.trace)).add(span.id, span.parent, step)
+                kept.setdefault(span.trace, Trace(span.trace)).add(span.id, span.parent, step, size)
         self._first = kept
 
     def traces(self) -> Iterator[Trace]:
@@ -88,11 +89,13 @@ class _Reader:
 
     def _read(self, ids: set[str]) -> Iterator[Trace]:
         traces: dict[str, Trace] = {}
+        tallies = {id: Tally() for id in ids}
         for span in spans_of(self.source, Ledger(TOLD)):
             if span.trace in ids:
-                traces.setdefault(span.trace, Trace(span.trace)).add(
-                    span.id, span.parent, step_of(span)
-                )
+                step = step_of(span)
+                size = tallies[span.trace].take(step)
+                trace = traces.setdefault(span.trace, Trace(span.trace))
+                trace.add(span.id, span.parent, step, size)
         yield from (traces[id] for id in self.sizes if id in traces)
 
 

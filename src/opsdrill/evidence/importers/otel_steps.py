@@ -13,10 +13,11 @@ from opsdrill.evidence.importers.otel_messages import (
     finish_of,
     last_asked,
     parsed,
+    plain,
     questions,
 )
 from opsdrill.evidence.importers.otel_spans import Span
-from opsdrill.evidence.importers.rows import number, text
+from opsdrill.evidence.importers.rows import number, text, within
 
 Role = Literal["agent", "model", "tool"]
 
@@ -94,6 +95,7 @@ class Step:
         call: the id of the tool's call.
         arguments: what the tool was given; None where that was not recorded.
         result: what it gave back.
+        failed: what it gave back says that it failed.
         mcp: the tool is one of an MCP server.
         server: that server's name.
         host: where the tool worked, where it says so.
@@ -111,11 +113,12 @@ class Step:
     answers: list[Message] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     asked_last: str | None = None
-    results: dict[str, object] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
     finish: str | None = None
     call: str | None = None
     arguments: object = None
-    result: object = None
+    result: str | None = None
+    failed: bool = False
     mcp: bool = False
     server: str | None = None
     host: str | None = None
@@ -173,7 +176,7 @@ def step_of(span: Span) -> Step | None:
         step.name = step.name or _named(span)
         _plain_agent(step, span)
         return step
-    step.results = {id: value for message in asked for id, value in message.results.items()}
+    step.results = {id: plain(value) for message in asked for id, value in message.results.items()}
     step.finish = next((each.finish for each in step.answers if each.finish), finish_of(span))
     step.model = _first_text(given, _MODELS)
     step.used = (_first_number(given, _USED[0]), _first_number(given, _USED[1]))
@@ -185,7 +188,9 @@ def _tool(step: Step, span: Span) -> None:
     step.name = _first_text(given, _TOOLS) or _named(span) or span.name or "tool"
     step.call = _first_text(given, _CALL_IDS)
     step.arguments = parsed(next((given[key] for key in _ARGUMENTS if key in given), None))
-    step.result = next((given[key] for key in _RESULTS if key in given), None)
+    result = next((given[key] for key in _RESULTS if key in given), None)
+    step.result = None if result is None else plain(result)
+    step.failed = within(parsed(result), "isError") is True
     kind = _lower(given.get("gen_ai.tool.type"))
     step.mcp = "mcp" in kind or any(key.startswith("mcp.") for key in given)
     step.server = _first_text(given, _SERVERS)

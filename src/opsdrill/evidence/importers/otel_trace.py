@@ -6,12 +6,12 @@ import json
 import re
 from datetime import datetime
 
+from opsdrill.evidence.cut import OutputBudget
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.ledger import KEPT, Ledger
-from opsdrill.evidence.importers.otel_messages import Asked, plain
+from opsdrill.evidence.importers.otel_messages import Asked
 from opsdrill.evidence.importers.otel_steps import Step
 from opsdrill.evidence.importers.otel_tree import MAIN, Answer, Tree
-from opsdrill.evidence.importers.rows import within
 from opsdrill.evidence.importers.tools import Known, known
 from opsdrill.evidence.importers.transcript import TOLD, Transcript
 from opsdrill.evidence.importers.work import Work
@@ -36,14 +36,30 @@ _OUT_OF_TURNS = re.compile(
 )
 
 
-def size_of(step: Step | None) -> int:
-    """About how many characters are kept of a span; of noise, its place in the trace."""
-    if step is None:
-        return _NOISE
-    texts = [each.text for each in step.answers] + step.asked
-    size = sum(map(len, texts)) + _size(step.arguments) + _size(step.result)
-    size += sum(_size(call.arguments) for each in step.answers for call in each.calls)
-    return _OVERHEAD + size
+class Tally:
+    """How much is kept of one trace, and what of it is new."""
+
+    def __init__(self) -> None:
+        self._output = OutputBudget()
+        self._told: set[str] = set()
+
+    def take(self, step: Step | None) -> int:
+        """Cut a step down to what is kept; about how many characters that is.
+
+        Output is cut as everywhere, and what a model is told again with each call is kept once.
+        """
+        if step is None:
+            return _NOISE
+        if step.result is not None:
+            step.result = self._output.fit(step.result)
+        new = {id: each for id, each in step.results.items() if id not in self._told}
+        self._told.update(new)
+        step.results = {id: self._output.fit(each) for id, each in new.items()}
+        texts = [each.text for each in step.answers] + step.asked
+        size = sum(map(len, texts)) + sum(map(len, step.results.values()))
+        size += len(step.result or "") + _size(step.arguments)
+        size += sum(_size(call.arguments) for each in step.answers for call in each.calls)
+        return _OVERHEAD + size
 
 
 def _size(value: object) -> int:
@@ -63,27 +79,33 @@ class Trace:
         self.id = id
         self._steps: list[Step] = []
         self._parents: dict[str, str] = {}
-        self._results: dict[str, object] = {}
+        self._results: dict[str, str] = {}
         self._asked: dict[str, str] = {}
         self._size = 0
         self._too_large = False
 
-    def add(self, id: str, parent: str, step: Step | None) -> None:
-        """One span; without a step it is noise, which may still stand between others."""
+    def add(self, id: str, parent: str, step: Step | None, size: int) -> None:
+        """One span; without a step it is noise, which may still stand between others.
+
+        Args:
+            id: the span's.
+            parent: the span that it is in.
+            step: what it says of an agent's work.
+            size: characters that are kept of it.
+        """
         if id and id in self._parents:
             return  # sent twice
         if id:
             self._parents[id] = parent
         if step is None:
             return
-        for call, result in step.results.items():
-            self._results.setdefault(call, result)
+        self._results.update(step.results)
         step.results = {}
         # The same request comes again with every call of the model: it is kept once.
         step.asked = [self._asked.setdefault(each, each) for each in step.asked]
         if step.asked_last is not None:
             step.asked_last = self._asked.setdefault(step.asked_last, step.asked_last)
-        self._size += size_of(step)
+        self._size += size
         if self._size > KEPT:
             self._too_large = True
             return
@@ -110,7 +132,7 @@ class Trace:
 class _Telling:
     """Tells a transcript what the steps of a trace say."""
 
-    def __init__(self, id: str, tree: Tree, results: dict[str, object], placing: Placing) -> None:
+    def __init__(self, id: str, tree: Tree, results: dict[str, str], placing: Placing) -> None:
         self._tree = tree
         self._results = results
         self._answers = tree.answers()
@@ -212,7 +234,7 @@ class _Telling:
         for call in self._wanted.left_of(answer):
             id = known(call.name, call.arguments).tell(work, call.id, at=at)
             if call.id is not None and call.id in self._results:
-                work.returned(id, output=plain(self._results[call.id]) or None, at=None)
+                work.returned(id, output=self._results[call.id] or None, at=None)
 
     def _tool(self, step: Step) -> None:
         work = self._work(self._tree.work_of(step))
@@ -228,9 +250,7 @@ class _Telling:
             return
         result = step.result if step.result is not None else self._results.get(step.call or "")
         outcome = _outcome(step)
-        work.returned(
-            id, output=plain(result) or step.error, outcome=outcome, at=self._at(step.end)
-        )
+        work.returned(id, output=result or step.error, outcome=outcome, at=self._at(step.end))
 
     def _free(self, id: str | None) -> str | None:
         """The id for a call; a second span under one id is a call of its own."""
@@ -325,8 +345,7 @@ class _Wanted:
 
 def _outcome(step: Step) -> Outcome:
     if step.error is None:
-        failed = within(step.result, "isError") is True
-        return "failed" if failed else "ran"
+        return "failed" if step.failed else "ran"
     if _TIMEOUT.search(step.error):
         return "timed_out"
     return "refused" if _REFUSED.search(step.error) else "failed"
