@@ -25,6 +25,13 @@ def check_new(spec: RunSpec) -> None:
             )
 
 
+def check_added(spec: RunSpec, result: Result) -> None:
+    """Raises UsageError for a run that cannot be kept at once, as it is not over or has files."""
+    check_new(spec)
+    if result.state not in OVER or spec.files:
+        raise UsageError(f"run {spec.id} must be over and without support files to be added whole")
+
+
 def check_files(spec: RunSpec, known: Collection[str]) -> None:
     """Raises StoreError for a support file whose content was never put into the store."""
     for file in spec.files:

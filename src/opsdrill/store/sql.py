@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from sqlalchemy import Connection, Row
 
 from opsdrill.errors import StoreError
 from opsdrill.hosts.lease import LEASE_SECONDS
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Grade, Phase, Result
 from opsdrill.model.run import RunSpec
 from opsdrill.store import course, documents, queries, rows
@@ -72,6 +74,34 @@ class SqlStore(SqlGrades):
             queries.planned_files(connection, digests)
             self._bodies.admit(connection, run, [body])
             queries.put_document(connection, run, 0, "spec", body.body)
+
+    def add(
+        self,
+        spec: RunSpec,
+        record: JobRecord,
+        answers: Sequence[HostAnswer],
+        result: Result,
+        grade: Grade,
+    ) -> None:
+        course.check_added(spec, result)
+        bodies = {
+            "record": self._bodies.prepare(documents.RECORD, record),
+            "answers": self._bodies.prepare(documents.ANSWERS, tuple(answers)),
+        }
+        planned = self._bodies.prepare(documents.SPEC, spec)
+        body = self._bodies.prepare(documents.GRADE, grade)
+        now = self._now()
+        values = {"attempt": 1, "started_at": now}
+        with self._database.write() as connection:
+            run = queries.insert_run(connection, rows.planned(spec) | values)
+            if run is None:
+                return
+            self._bodies.admit(connection, run, [planned, *bodies.values()])
+            queries.put_document(connection, run, 0, "spec", planned.body)
+            for kind, part in bodies.items():
+                queries.put_document(connection, run, 1, kind, part.body)
+            self._end(connection, queries.run_to_change(connection, spec.id), result, now)
+            self._put_grade(connection, run, body, "run", None)
 
     def begin(self, run: str, owner: Owner) -> int:
         with self._database.write() as connection:

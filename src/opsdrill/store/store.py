@@ -137,6 +137,20 @@ class Store(Protocol):
             StoreError: a support file was never put.
         """
 
+    def add(
+        self,
+        spec: RunSpec,
+        record: JobRecord,
+        answers: Sequence[HostAnswer],
+        result: Result,
+        grade: Grade,
+    ) -> None:
+        """Keep a run that is over already, whole or not at all; a known id stays as it is.
+
+        Raises:
+            UsageError: as `plan`; a spec with support files, or a result that is no end.
+        """
+
     def begin(self, run: str, owner: Owner) -> int:
         """The run is `running` under this owner; returns the attempt's number, from 1.
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from opsdrill.errors import StoreError, UsageError
+from opsdrill.model.host import HostAnswer
+from opsdrill.model.job import Coverage, JobRecord, Seen
 from opsdrill.model.result import Completion, Fraction, Grade, Match, Phase, Result, RuleResult
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec, StoredFile
 from opsdrill.model.scenario import HostSpec, Scenario
@@ -228,6 +230,34 @@ def test_grades_are_added_and_never_overwritten(store: Store) -> None:
         (3, "error", "regrade", None),
     ]
     assert all(grade.created_at.tzinfo is not None for grade in found)
+
+
+def test_a_run_that_is_over_is_added_whole_or_stays_as_it_is(store: Store) -> None:
+    grade = a_grade("failed")
+    record = JobRecord(
+        format="opsdrill.job/1", job=None, coverage=Coverage(default=Seen(state="whole"))
+    )
+    answer = HostAnswer(on="web-01", run="true", exit_code=0)
+    store.add(spec(), record, [answer], a_result("r1", grade), grade)
+    kept = store.get("r1")
+    assert (kept.state, kept.attempt, kept.owner) == ("done", 1, None)
+    assert kept.result is not None
+    assert kept.result.verdict == "failed"
+    assert (store.record("r1"), store.answers("r1")) == (record, [answer])
+    assert [(one.number, one.cause, one.grade) for one in store.grades("r1")] == [(1, "run", grade)]
+    assert [row.id for row in store.page(RunFilter(verdict="failed")).rows] == ["r1"]
+    store.add(spec(), record, [], a_result("r1", a_grade()), a_grade())
+    assert store.get("r1") == kept
+    assert len(store.grades("r1")) == 1
+
+
+def test_a_run_that_is_not_over_is_not_added_whole(store: Store) -> None:
+    record = JobRecord(
+        format="opsdrill.job/1", job=None, coverage=Coverage(default=Seen(state="whole"))
+    )
+    with pytest.raises(UsageError):
+        store.add(spec(), record, [], a_result("r1", None, state="running"), a_grade())
+    assert store.page(RunFilter()).rows == ()
 
 
 def test_many_grades_are_added_at_once_or_none(store: Store) -> None:
