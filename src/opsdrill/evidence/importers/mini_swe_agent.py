@@ -249,7 +249,7 @@ class _Reader:
         if cost is not None and not self._cost:
             told.main.use(cost_usd=cost)
         status = text(self._info, "exit_status")
-        if status == "Submitted":
+        if status == "Submitted" or not self._named:
             # The last message is what the last command printed, whatever it looks like.
             for id in self._doubtful:
                 told.main.returned(id)
