@@ -41,8 +41,9 @@ class KeptValues:
         rows = store.page(RunFilter(scenario=scenario.key, state="done"), limit=RUNS).rows
         for row in rows if asked else ():
             record = store.record(row.id)
-            for where, values in self._values.items() if record else ():
-                values.add(collect(record, where).texts)
+            if record is not None:
+                for where, values in self._values.items():
+                    values.add(collect(record, where).texts)
 
     def seen(self, where: Where, pattern: str) -> Seen:
         """How many of the values of a target match a pattern that compiles."""
