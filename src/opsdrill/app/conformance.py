@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 
-from opsdrill.app import documents, labs
+from opsdrill.app import advice, documents, labs
 from opsdrill.app.doctor import SCRIPTED
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
@@ -93,11 +93,11 @@ def _chosen(place: Place, lab: str | None, driver: str | None) -> LabChoice:
             "there is no lab file here, and nobody says which driver is tried",
             hint=f"opsdrill hosts conformance --driver {choice.driver}",
         )
-    if choice.driver in SCRIPTED and not choice.options:
+    if choice.driver in SCRIPTED and "answers" not in choice.options:
         line = "options: {answers: FILE}"
         raise UsageError(
             f"the hosts of the driver {choice.driver} answer from a file, and no lab names one",
-            hint=labs.command(place, choice, line),
+            hint=advice.command(place, choice, line),
         )
     return choice
 
@@ -115,7 +115,7 @@ async def _conformance(
     place: Place, choice: LabChoice, names: tuple[str, ...], tell: Tell
 ) -> ConformanceReport:
     async with opened(await labs.driver_for(place, choice, names)) as driver:
-        found = labs.advised(place, choice, await driver.preflight())
+        found = advice.advised(place, choice, await driver.preflight())
         check_findings(driver.name, found)
         _check_root(driver.name, found)
         if not names:

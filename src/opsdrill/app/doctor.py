@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from opsdrill.app import documents, labs
+from opsdrill.app import advice, documents, labs
 from opsdrill.app.recovery import recover
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
@@ -37,7 +37,7 @@ class DriverReport:
         stops = [finding for finding in self.findings if labs.blocks(finding)]
         if not stops:
             return "works"
-        return "needs a lab" if all(map(labs.unsaid, stops)) else "cannot work here"
+        return "needs a lab" if all(map(advice.unsaid, stops)) else "cannot work here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ async def _report(place: Place, name: str) -> DriverReport:
     except OpsDrillError as error:
         return DriverReport(name, (Finding("driver", False, str(error), error.hint, blocks=True),))
     async with opened(driver):
-        return DriverReport(name, labs.advised(place, lab, await driver.preflight()))
+        return DriverReport(name, advice.advised(place, lab, await driver.preflight()))
 
 
 def document(report: Report) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from opsdrill.app import documents, labs
+from opsdrill.app import advice, documents, labs
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place, opened
 from opsdrill.hosts.driver import Driver, Finding
@@ -80,12 +80,12 @@ async def _check(place: Place, choice: LabChoice) -> LabReport:
         if other.usable:
             found = other
     unnamed = choice.by_default and choice.lab is None
-    return replace(found, go_on=labs.own_machines(place)) if unnamed else found
+    return replace(found, go_on=advice.own_machines(place)) if unnamed else found
 
 
 async def _checked(place: Place, choice: LabChoice) -> LabReport:
     async with opened(await labs.driver_for(place, choice, None)) as driver:
-        found = labs.advised(place, choice, await driver.preflight())
+        found = advice.advised(place, choice, await driver.preflight())
         names = tuple(choice.lab.hosts) if choice.lab and not driver.throw_away else ()
         if not names or any(labs.blocks(finding) for finding in found):
             return LabReport(choice, found, (), driver.throw_away)

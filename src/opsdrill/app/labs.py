@@ -7,9 +7,8 @@ very machine.
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.app.wiring import Place
@@ -244,11 +243,6 @@ def blocks(finding: Finding) -> bool:
     return finding.blocks and not finding.good
 
 
-def unsaid(finding: Finding) -> bool:
-    """What is missing is a lab's word, and nothing of this machine."""
-    return blocks(finding) and finding.lab_line is not None
-
-
 def named(lab: str | None, driver: str | None, place: Place) -> LabChoice:
     """The lab that `--lab` or `--driver` means; without both as `choose`.
 
@@ -270,30 +264,3 @@ def choose_for(driver: str, place: Place) -> LabChoice:
     here = choose(None, place)
     fitting = {lab.driver: lab for lab in candidates(here)} if here.lab else {}
     return fitting.get(driver) or LabChoice(name=driver, driver=_known(driver))
-
-
-def advised(place: Place, lab: LabChoice, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings about a lab, where a lab's word is missing with the command that adds it."""
-    return tuple(
-        replace(finding, remedy=command(place, lab, finding.lab_line))
-        if finding.lab_line is not None and not finding.good
-        else finding
-        for finding in findings
-    )
-
-
-def own_machines(place: Place) -> str:
-    """The command that begins a lab of machines that exist."""
-    return command(place, LabChoice(name="ssh", driver="ssh"), "hosts: {web-01: ADDRESS}")
-
-
-def command(place: Place, lab: LabChoice, line: str) -> str:
-    """The command that has a lab say one thing more."""
-    if lab.lab is not None:
-        return f"add `{line}` to the lab file"
-    # Neither is a lab file of another driver written over, nor is one written that is not read.
-    free = place.settings.lab is None and not (place.folder / FILE).exists()
-    name = FILE if free else f"{lab.driver}-{FILE}"
-    more = "" if free else f", then `--lab {name}`"
-    text = f"driver: {lab.driver}\\n{line}\\n".replace("%", "%%")
-    return f"printf {shlex.quote(text)} >{name}{more}"

@@ -51,7 +51,7 @@ def test_what_doctor_tells_to_do_is_enough(cli: Cli, engine: Engine) -> None:
 def test_an_image_that_was_made_here(cli: Cli, engine: Engine, tmp_path: Path) -> None:
     """The end of the command that makes one: the engine finds it by the name that a lab says."""
     with images.archive(images.BUSYBOX, tmp_path).open("rb") as archive:
-        words = [engine.program, "import", "-", EXAMPLE]
+        words = [str(engine.program), "import", "-", EXAMPLE]
         subprocess.run(words, stdin=archive, check=True, env=os.environ)
     try:
         lab = f"driver: container\ndefaults: {{image: '{EXAMPLE}'}}\n"
