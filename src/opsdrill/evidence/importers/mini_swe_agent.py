@@ -249,9 +249,9 @@ class _Reader:
         if cost is not None and not self._cost:
             told.main.use(cost_usd=cost)
         status = text(self._info, "exit_status")
-        if status == "Submitted" or not self._named:
+        for id in self._doubtful:
             # The last message is what the last command printed, whatever it looks like.
-            for id in self._doubtful:
+            if status == "Submitted" or (not self._named and id in self._marked):
                 told.main.returned(id)
         if status == "Submitted" or (not self._named and self._submitted):
             told.end("completed", status)

@@ -141,8 +141,9 @@ def test_a_printed_refusal_does_not_hide_a_command() -> None:
     [call] = calls_of(job_of(FORMAT, chat(block("x"), result(0, "Command not executed. rejected"))))
     assert call.outcome == "ran"
 
-    last = file(block(f"{SUBMIT}; rm -rf /srv"), back("Command not executed. rejected"))
-    assert [call.outcome for call in calls_of(job_of(FORMAT, last))] == ["ran"]
+    last = [block(f"{SUBMIT}; rm -rf /srv"), back("Command not executed. rejected")]
+    for data in (file(*last), chat(*last)):
+        assert [call.outcome for call in calls_of(job_of(FORMAT, data))] == ["ran"]
 
 
 def test_an_interrupted_command_had_begun() -> None:
