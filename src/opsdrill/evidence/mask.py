@@ -8,7 +8,7 @@ alike. What was masked once stays as it is, so masking again changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from opsdrill.evidence.cut import LEFT_OUT
 from opsdrill.evidence.forms import forms, in_a_pattern
@@ -22,6 +22,7 @@ CUT_LEAST = 4
 _ROUNDS = 4  # what was masked may have kept a token beside it from being told apart
 
 _OPENING = b"[masked:"
+_MASKED = re.compile(rb"\[masked:([A-Za-z0-9_-]{1,100})\]")
 _Found = Callable[[bytes], Sequence[Place]]
 
 
@@ -41,18 +42,17 @@ class Mask:
         self, secrets: Iterable[tuple[str, str]] = (), *, warnings: Iterable[str] = ()
     ) -> None:
         given = list(secrets)
-        shown = {shape.name for shape in SHAPES} | {name for name, _ in given}
-        unfit = [why for name, value in given if (why := _unfit(name, value, shown))]
+        self._shown = frozenset(shape.name for shape in SHAPES) | {name for name, _ in given}
+        every = "\0".join(f"[masked:{name}]" for name in sorted(self._shown))
+        unfit = [why for name, value in given if (why := _unfit(name, value, every))]
         self.warnings = tuple(dict.fromkeys((*warnings, *unfit)))
-        fit = [(name, value) for name, value in given if _unfit(name, value, shown) is None]
+        fit = [(name, value) for name, value in given if _unfit(name, value, every) is None]
         self.known = frozenset(name for name, _ in fit) | {shape.name for shape in SHAPES}
         self._secrets = _literals(fit, forms)
         self._patterned = _literals(fit, lambda value: forms(value) | in_a_pattern(value))
         self._reversed = self._secrets.reversed()
         self._tokens = all_tokens()
         self._kept: frozenset[str] = frozenset()
-        names = "|".join(sorted(map(re.escape, shown), key=len, reverse=True))
-        self._masked = re.compile(rf"\[masked:(?:{names})\]".encode())
 
     def keeping(self, texts: Iterable[str]) -> Mask:
         """The same mask, which leaves alone what is just one of these texts."""
@@ -121,15 +121,21 @@ class Mask:
         masked = self.pattern(text) if pattern else self.text(text)
         if masked == text:
             return ()
-        was = self._masked.findall(text.encode("utf-8", "surrogatepass"))
         now = masked.replace("\\[", "[").replace("\\]", "]") if pattern else masked
-        found = self._masked.findall(now.encode("utf-8", "surrogatepass"))
-        new = [each for each in found if each not in was] or found
-        return tuple(dict.fromkeys(each[len(_OPENING) : -1].decode() for each in new))
+        was, found = (
+            [each[1].decode() for each in self._done(each.encode("utf-8", "surrogatepass"))]
+            for each in (text, now)
+        )
+        return tuple(dict.fromkeys([name for name in found if name not in was] or found))
 
     def places(self, data: bytes) -> list[Place]:
         """The parts of `data` that are masked, named secrets before tokens."""
         return [*self._secrets.places(data), *self._tokens.places(data)]
+
+    def _done(self, data: bytes) -> Iterator[re.Match[bytes]]:
+        """What is masked already; its name is the group."""
+        found = _MASKED.finditer(data)
+        return (each for each in found if each[1].decode("ascii") in self._shown)
 
     def _without_tokens(self, data: bytes, shown: Callable[[str], bytes]) -> bytes:
         for _ in range(_ROUNDS):
@@ -145,7 +151,7 @@ class Mask:
             return _replaced(data, find(data), shown)
         parts: list[bytes] = []
         end, changed = 0, False
-        for masked in self._masked.finditer(data):
+        for masked in self._done(data):
             part = data[end : masked.start()]
             parts += [_replaced(part, find(part), shown), masked[0]]
             changed = changed or parts[-2] is not part
@@ -173,11 +179,15 @@ def _as_pattern(name: str) -> bytes:
     return rb"\[masked:%s\]" % name.encode()
 
 
-def _unfit(name: str, value: str, shown: Iterable[str]) -> str | None:
-    """Why a value cannot be masked."""
+def _unfit(name: str, value: str, every: str) -> str | None:
+    """Why a value cannot be masked.
+
+    Args:
+        every: all that masks are made of.
+    """
     if len(value) < SHORTEST:
         few = f"has fewer than {SHORTEST} characters, so it"
-    elif any(value in f"[masked:{known}]" for known in shown):
+    elif value in every:
         few = "is a word that what is masked is shown by, so it"
     else:
         return None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import re2
 
-HEAD = 6
+HEAD = 5
 """Bytes of each text that the engine looks for; the rest is compared where these are found."""
 MEMORY = 64 * 1024**2
 """Bytes that the engine may take with all it remembers while it searches."""
