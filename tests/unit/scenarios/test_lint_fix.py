@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opsdrill.errors import UsageError
@@ -177,6 +177,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=8).map("".join), st.sampled_from(['"', "'"]))
 def test_fixing_is_idempotent_and_changes_patterns_only(text: str, quote: str) -> None:
     """Whatever the pattern, what comes out loads the same but for the patterns mended."""

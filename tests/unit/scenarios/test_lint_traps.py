@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.scenarios.traps import QUIET, TOLD, Quiet, Told
 
@@ -111,6 +111,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join), st.sampled_from(WHERES), st.booleans())
 def test_no_pattern_breaks_a_check(pattern: str, where: Where, negate: bool) -> None:
     """Whatever compiles: nothing raises, and whatever is suggested compiles or is kept back."""

@@ -6,6 +6,7 @@ Told where a longer word is known, or the word is very short. Whether it matters
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.lint.check import Finding
@@ -53,6 +54,7 @@ def _bare(pattern: Sought) -> Finding | None:
     )
 
 
+@lru_cache(maxsize=1024)
 def _longer(word: str, *, left: bool, right: bool) -> str | None:
     """A known word that holds this one at an open side; empty for a short one without such."""
     if len(word) < min(_SHORT):

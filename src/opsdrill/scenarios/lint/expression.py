@@ -17,6 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 from opsdrill.patterns.translation import NoTranslation, parse
 
+LONGEST = 4000
+"""Characters of the longest pattern that is read; nobody writes a longer one by hand."""
+
 GroupKind = Literal["capture", "plain", "atomic", "ahead", "not ahead", "behind", "not behind",
                     "condition"]  # fmt: skip
 Mode = Literal["greedy", "lazy", "possessive"]
@@ -135,6 +138,8 @@ class Expression:
 def read(text: str) -> Expression | None:
     """A pattern that compiles, read; None where this reader does not understand it."""
     flags = int(re.IGNORECASE)
+    if len(text) > LONGEST:
+        return None
     try:
         for _ in range(2):  # flags for the whole pattern become known while it is read
             reader = _Reader(text, flags)
