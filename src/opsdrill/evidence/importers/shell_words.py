@@ -28,6 +28,11 @@ _ANSI_NAMED = {
     "v": "\v",
 }
 
+_QUOTED = {
+    "raw_string": re.compile(r"'[^']*+'"),
+    "string": re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
+    "ansi_c_string": re.compile(r"\$'(?:[^'\\]|\\.)*+'", re.DOTALL),
+}
 _DOCUMENT = {"<<", "<<-", "heredoc_start", "heredoc_body", "heredoc_end"}
 """What a here-document is made of, when it has no descriptor and nothing behind it."""
 
@@ -39,6 +44,9 @@ def unquoted(word: Node) -> str:
         Unsure: the shell would expand something in it.
     """
     text = _text(word)
+    shape = _QUOTED.get(word.type)
+    if shape is not None and not shape.fullmatch(text):
+        raise Unsure  # the grammar sees its end elsewhere than the shell
     match word.type:
         case "word" | "number" | "variable_name":
             return _bare(text)

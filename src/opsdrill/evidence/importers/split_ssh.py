@@ -7,6 +7,7 @@ names another machine leaves the command where it was.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -94,6 +95,8 @@ def _remote(command: str) -> _Remote | None:
     try:
         simple, stdin = _only(root)
         words = [unquoted(word) for word in _words(simple)]
+        if not _read_alike(simple, words):
+            return None
         return _sent(_behind(words), stdin)
     except Unsure:
         return None
@@ -157,6 +160,18 @@ def _words(simple: Node) -> Iterator[Node]:
             yield from child.children
         elif not child.type.endswith("_redirect"):
             yield child
+
+
+def _read_alike(simple: Node, words: list[str]) -> bool:
+    """A second reader sees the same words; the grammar knows more, but is wrong at odd places."""
+    text = (simple.text or b"").decode(errors="replace")
+    if "$'" in text or "\\\n" in text or simple.children_by_field_name("redirect"):
+        return True  # what that reader does not know
+    before = sum(child.type == "variable_assignment" for child in simple.children)
+    try:
+        return shlex.split(text)[before:] == words
+    except ValueError:
+        return False
 
 
 def _behind(words: Sequence[str]) -> Sequence[str]:
