@@ -29,6 +29,8 @@ from opsdrill.runner.regrader import (
 from opsdrill.store.home import open_store
 from opsdrill.store.store import RunFilter, RunRow, Store
 
+__all__ = ["Flip", "Order", "Regrading", "document", "flip_lines", "regrading", "summary_rows"]
+
 PAGE = 1000
 EXAMPLES = 3
 """Runs that a note names."""

@@ -40,9 +40,9 @@ def import_(
         ListFormat, typer.Option("--format", help="How the list of runs is written.")
     ] = "table",
 ) -> int:
-    """Keep what other tools recorded as runs; the format is found by looking at the file.
+    """Keep what other tools recorded as runs.
 
-    With --print the job records go to standard output, one a line where there are several.
+    The format is found by looking at the file. With --print the job records go to standard output, one a line where there are several.
     """
     from opsdrill.app import imports as use_case
 

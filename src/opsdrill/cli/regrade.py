@@ -11,8 +11,7 @@ from opsdrill.cli.front import Front, front
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsdrill.app.regrade import Regrading
-    from opsdrill.grading.flips import Flip
+    from opsdrill.app.regrade import Flip, Regrading
 
 SHOWN = 1000
 """Flips that the table shows one by one."""
