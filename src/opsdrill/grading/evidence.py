@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from opsdrill.errors import Fault
+from opsdrill.grading.gaps import Gap, gap_in, gap_in_values
 from opsdrill.grading.searches import RuleSearches
 from opsdrill.grading.targets import RAN, Values, collect, object_of
 from opsdrill.grading.turns import Turn, turns_of
@@ -33,6 +34,7 @@ class Evidence:
     searcher: Searcher
     searches: RuleSearches
     _values: dict[Where, Values] = field(default_factory=dict, repr=False, compare=False)
+    _gaps: dict[Where, Gap | None] = field(default_factory=dict, repr=False, compare=False)
     _found: dict[Where, Mapping[int, Found]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -56,6 +58,17 @@ class Evidence:
             texts = self.values(rule.where).texts
             self._found[rule.where] = self.searches.search(rule.where, texts, MATCHES_SHOWN)
         return self._found[rule.where][index]
+
+    def gap(self, where: Where) -> Gap | None:
+        """What the record does not know of the values of a target."""
+        if where not in self._gaps:
+            self._gaps[where] = gap_in_values(self.record.coverage, where)
+        return self._gaps[where]
+
+    @cached_property
+    def tasks_gap(self) -> Gap | None:
+        """What the record does not know of the tasks."""
+        return gap_in(self.record.coverage, "tasks")
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:

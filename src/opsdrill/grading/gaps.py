@@ -52,8 +52,8 @@ def all_gaps(coverage: Coverage) -> list[str]:
         rest = f" but {', '.join(own)}" if own else ""
         gap = Gap("everything", coverage.default.state == "partial", coverage.default.why)
         found.append(str(gap).replace("`everything`", f"all evidence{rest}"))
-    for name in type(coverage).model_fields:
-        if name != "default" and getattr(coverage, name) is not None:
+    for name, seen in coverage:
+        if seen is not None and name != "default":
             gap_here = gap_in(coverage, name)
             if gap_here:
                 found.append(str(gap_here))

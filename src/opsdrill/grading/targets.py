@@ -67,7 +67,10 @@ def collect(record: AnyRecord, where: Where) -> Values:
 
 def _unicode(texts: Sequence[str]) -> tuple[str, ...]:
     # A lone surrogate cannot be written as JSON. One code point for one keeps spans right.
-    return tuple([text if text.isascii() else _SURROGATE.sub("\ufffd", text) for text in texts])
+    foreign = "".join([text for text in texts if not text.isascii()])
+    if _SURROGATE.search(foreign):
+        return tuple([_SURROGATE.sub("\ufffd", text) for text in texts])
+    return tuple(texts)
 
 
 _Texts: TypeAlias = Iterable[str | None]

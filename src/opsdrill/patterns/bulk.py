@@ -34,7 +34,7 @@ from opsdrill.patterns.weave import Weave
 
 NOTHING = Found()
 
-PART = 1024
+PART = 2048
 """About so many bytes of a text are looked at together."""
 
 Plain = Callable[[Pattern, Sequence[str]], Searched]
@@ -62,12 +62,14 @@ class _Some(NamedTuple):
     def apart(self, chosen: list[bool]) -> tuple[_Some, _Some]:
         """Those chosen, and the others."""
         if True not in chosen:
-            return _Some((), ()), self
-        others = list(map(not_, chosen))
-        return self._kept(chosen), self._kept(others)
+            return _NONE, self
+        return self._kept(chosen), self._kept(list(map(not_, chosen)))
 
     def _kept(self, chosen: list[bool]) -> _Some:
         return _Some(list(compress(self.values, chosen)), list(compress(self.places, chosen)))
+
+
+_NONE = _Some((), ())
 
 
 class Bulk:
@@ -110,26 +112,28 @@ class Bulk:
     def _look_by_kind(self, some: _Some, shown: int, of: _Tallies) -> None:
         """Search values that fill a block at most, none of them empty."""
         together = "".join(some.values)
-        if not together.isascii():
-            foreign, some = some.apart([not value.isascii() for value in some.values])
-            self._look_woven(foreign, shown, of)
-            together = "".join(some.values)
-        if "\n" in together:
-            self._look_woven(some, shown, of)
-        elif together:
+        breaks, nul = "\n" in together, "\0" in together
+        if not breaks and together.isascii():
             _look(self._lines, "\n".join(some.values).encode(), some, shown, of)
+            return
+        if breaks and self._woven.last_break:
+            # At a line break that ends a value `$` means two places.
+            ended, some = some.apart([value[-1] == "\n" for value in some.values])
+            self._look_woven(ended, shown, of, ended=True, nul=nul)
+        self._look_woven(some, shown, of, ended=False, nul=nul)
 
-    def _look_woven(self, some: _Some, shown: int, of: _Tallies) -> None:
-        """Search values of any characters; those that end with a line break stand apart."""
-        ended, others = some.apart([value[-1] == "\n" for value in some.values])
-        for kind, last_break in ((others, False), (ended, True)):
-            if not kind.values:
-                continue
-            text = self._woven.encode(kind.values)
-            if text is None:
-                self._leave(kind.places, of)
-            else:
-                _look(self._woven.net(ended=last_break), text, kind, shown, of)
+    def _look_woven(self, some: _Some, shown: int, of: _Tallies, *, ended: bool, nul: bool) -> None:
+        """Search values of any characters."""
+        if not some.values:
+            return
+        text = self._woven.encode(some.values, nul=nul)
+        if text is not None:
+            _look(self._woven.net(ended=ended), text, some, shown, of)
+            return
+        foreign, rest = some.apart([not value.isascii() for value in some.values])
+        self._leave((foreign if foreign.values else some).places, of)
+        if foreign.values:
+            self._look_woven(rest, shown, of, ended=ended, nul=nul)
 
     def _leave(self, places: Collection[int], of: _Tallies) -> None:
         """Leave values to the plain search of every pattern."""
@@ -165,13 +169,13 @@ def _look(net: Net, text: bytes, some: _Some, shown: int, of: _Tallies) -> None:
     values, places = some
     step = max(1, PART * len(values) // len(text))
     told: dict[int, int] = defaultdict(int)
-    begin = 0
+    begin, touched = 0, net.touched
     for first in range(0, len(values), step):
         lengths = list(map(len, values[first : first + step]))
         end = begin + sum(lengths) + len(lengths) - 1
         part = text[begin:end]
         begin = end + 1
-        for number in net.touched(part):
+        for number in touched(part):
             strand, there = net.strands[number], places[first : first + step]
             if strand.program is None:
                 of[number].left.update(there)
@@ -194,19 +198,28 @@ class _Woven:
         self._nets: dict[bool, Net] = {}
 
     @cached_property
-    def _weave(self) -> Weave:
-        codes = Alphabet().codes
-        places = set()
+    def _writings(self) -> list[Writing]:
+        """Each pattern that can be written at all, for what is in it."""
+        found = []
         for pattern in self._patterns:
-            writing = Writing(pattern.tree, codes)
+            writing = Writing(pattern.tree, Alphabet().codes)
             with suppress(NoTranslation):
                 writing.written(replace(LINE, loose=True))
-                places |= writing.places
-        return Weave(places)
+                found.append(writing)
+        return found
 
-    def encode(self, values: Sequence[str]) -> bytes | None:
+    @cached_property
+    def _weave(self) -> Weave:
+        return Weave({place for writing in self._writings for place in writing.places})
+
+    @cached_property
+    def last_break(self) -> bool:
+        """On a value that ends with a line break some pattern may differ."""
+        return any(writing.last_break for writing in self._writings)
+
+    def encode(self, values: Sequence[str], *, nul: bool) -> bytes | None:
         """The values one a line; None where their characters do not all get a byte."""
-        return self._weave.encode(values)
+        return self._weave.encode(values, nul=nul)
 
     def net(self, *, ended: bool) -> Net:
         """The programs for values that end with a line break, or for others."""

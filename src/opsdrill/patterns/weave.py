@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from opsdrill.patterns.merging import OTHER_BYTES, WORD_BYTES
 from opsdrill.patterns.sifted import MOST_FOREIGN, SEPARATOR
@@ -22,7 +22,22 @@ _BREAK = 0x0A
 _ASCII = bytes(range(0x80))
 _PLAIN = "".join(map(chr, _ASCII))
 _KEPT = 64
+_FEW = 16
 _UNDEFINED = "\ufffe"  # stands for no character in a table of the codec
+
+
+class _Plan(NamedTuple):
+    """How texts with certain foreign characters become bytes.
+
+    Attributes:
+        swaps: characters beyond Latin-1, each with one of it that the texts do not have; or
+        codec: what gives each character a byte, where they are many.
+        table: what makes our bytes of those.
+    """
+
+    swaps: tuple[tuple[str, str], ...]
+    codec: Any
+    table: bytes
 
 
 class Weave:
@@ -44,47 +59,61 @@ class Weave:
         for character in _PLAIN:
             self._learn(character)
         self._usable = None not in self._known.values()
-        self._tables: dict[str, tuple[bytes, Any]] = {}
+        self._plans: dict[str, _Plan | None] = {}
 
-    def encode(self, values: Sequence[str]) -> bytes | None:
-        """Values one a line; None where their characters do not all get a byte."""
+    def encode(self, values: Sequence[str], *, nul: bool) -> bytes | None:
+        """Values one a line; None where their characters do not all get a byte.
+
+        Args:
+            values: none of them empty.
+            nul: there may be a NUL in them.
+        """
         if not self._usable:
             return None
-        if "\0" not in "".join(values):
+        if not nul:
             return self._encoded("\0".join(values), _BREAK)
-        one_by_one = [self._encoded(value, None) for value in values]
+        one_by_one = [self._encoded(value, self._known["\0"] or 0) for value in values]
         return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
 
-    def _encoded(self, text: str, nul: int | None) -> bytes | None:
-        """A text in bytes, where NUL becomes `nul`; None: its own byte."""
+    def _encoded(self, text: str, nul: int) -> bytes | None:
+        """A text in bytes, where NUL becomes `nul`."""
         foreign = _foreign(text)
-        for character in foreign.difference(self._known):
-            self._learn(character)
-        known = self._known
-        if any(known[character] is None for character in foreign):
+        if foreign not in self._plans:
+            if len(self._plans) >= _KEPT:
+                self._plans.clear()
+            self._plans[foreign] = self._plan(foreign)
+        plan = self._plans[foreign]
+        if plan is None:
             return None
-        if len(foreign) > MOST_FOREIGN or _UNDEFINED in foreign:
-            bytes_ = {ord(each): known[each] for each in {*foreign, *_PLAIN}}
-            if nul is not None:
-                bytes_[0] = nul
-            return text.translate(bytes_).encode("latin-1")
-        table, codec = self._table("".join(sorted(foreign)))
-        if nul is not None:
-            table = bytes((nul,)) + table[1:]
-        plain = codecs.charmap_encode(text, "strict", codec)[0] if foreign else text.encode("ascii")
-        return plain.translate(table)
+        for character, byte in plan.swaps:
+            text = text.replace(character, byte)
+        if plan.codec is not None:
+            encoded = codecs.charmap_encode(text, "strict", plan.codec)[0]
+        else:
+            encoded = text.encode("latin-1")
+        return encoded.translate(bytes((nul,)) + plan.table[1:])
 
-    def _table(self, foreign: str) -> tuple[bytes, Any]:
-        """What gives each character of a text a byte of its own, and what makes those ours."""
-        found = self._tables.get(foreign)
-        if found is None:
-            ours = bytes(self._known[each] or 0 for each in _PLAIN + foreign)
+    def _plan(self, foreign: str) -> _Plan | None:
+        """How texts with these characters are encoded; None: one of them gets no byte."""
+        for character in foreign:
+            if character not in self._known:
+                self._learn(character)
+        codes = [self._known[character] for character in foreign]
+        if None in codes or len(foreign) > MOST_FOREIGN or _UNDEFINED in foreign:
+            return None
+        far = [character for character in foreign if character > "\xff"]
+        if len(far) > _FEW:
             characters = (_PLAIN + foreign).ljust(256, _UNDEFINED)
-            found = ours.ljust(256, b"\0"), codecs.charmap_build(characters)
-            if len(self._tables) >= _KEPT:
-                self._tables.clear()
-            self._tables[foreign] = found
-        return found
+            return _Plan((), codecs.charmap_build(characters), self._table(_PLAIN + foreign))
+        free = (chr(byte) for byte in range(0x80, 0x100) if chr(byte) not in foreign)
+        swaps = dict(zip(far, free, strict=False))
+        table = bytearray(self._table(_PLAIN))
+        for character, code in zip(foreign, codes, strict=True):
+            table[ord(swaps.get(character, character))] = code or 0
+        return _Plan(tuple(swaps.items()), None, bytes(table))
+
+    def _table(self, characters: str) -> bytes:
+        return bytes(self._known[character] or 0 for character in characters).ljust(256, b"\0")
 
     def _learn(self, character: str) -> None:
         if character == "\n":
@@ -100,9 +129,9 @@ class Weave:
         self._known[character] = self._kinds[kind]
 
 
-def _foreign(text: str) -> set[str]:
-    """The different characters outside ASCII."""
+def _foreign(text: str) -> str:
+    """The different characters outside ASCII, sorted."""
     if text.isascii():
-        return set()
+        return ""
     left = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return set(left.decode("utf-8", "surrogatepass"))
+    return "".join(sorted(set(left.decode("utf-8", "surrogatepass"))))

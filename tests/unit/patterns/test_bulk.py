@@ -131,7 +131,10 @@ def test_only_values_in_which_it_may_be_are_left_to_python(searcher: BoundedSear
     values = ["mount /srv", "unmount", "ls", "umount -l\n", "größe", "mounté"]
     found = Bulk([compile_pattern("(?<!un)mount"), compile_pattern(r"mount.*$")], plain)
     assert [each.count for each in found.search(values, SHOWN)] == [3, 4]
-    assert asked == [["mount /srv", "unmount", "umount -l\n", "mounté"], ["umount -l\n"]]
+    assert sorted(asked, key=len, reverse=True) == [
+        ["mount /srv", "unmount", "umount -l\n", "mounté"],
+        ["umount -l\n"],
+    ]
 
 
 def test_a_set_that_says_nothing_for_want_of_memory_is_not_believed() -> None:

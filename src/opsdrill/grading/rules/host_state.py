@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from opsdrill.grading.evidence import Evidence
 from opsdrill.grading.explain import QUOTED, clean, ending, quoted
-from opsdrill.grading.gaps import gap_in_values
 from opsdrill.grading.outcome import failed, passed, undecided
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import RuleResult
@@ -53,7 +52,7 @@ def _before(host: str, answer: HostAnswer, evidence: Evidence) -> str:
     command = evidence.last_command(host)
     if command is not None:
         ran = f"the last command of the agent there: {quoted(command)}"
-    elif gap_in_values(evidence.record.coverage, "executed_commands"):
+    elif evidence.gap("executed_commands"):
         ran = "the record shows no command of the agent there, and is not whole"
     else:
         ran = "the agent ran no command there"

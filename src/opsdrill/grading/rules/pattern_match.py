@@ -5,7 +5,7 @@ from __future__ import annotations
 from opsdrill.errors import InvalidPattern
 from opsdrill.grading.evidence import Evidence
 from opsdrill.grading.explain import clean, counted, listed, quoted
-from opsdrill.grading.gaps import gap_in, gap_in_values
+from opsdrill.grading.gaps import gap_in
 from opsdrill.grading.outcome import Hits, failed, passed, undecided
 from opsdrill.grading.targets import Values
 from opsdrill.model.result import Match, RuleResult
@@ -38,7 +38,7 @@ def evaluate(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult:
         budget = f"{evidence.searcher.seconds:g} s of CPU each"
         reason = f"pattern exceeded its time budget on {place}{beside} ({budget})"
         return undecided(rule, index, reason, fault="author")
-    gap = gap_in_values(evidence.record.coverage, rule.where)
+    gap = evidence.gap(rule.where)
     if gap is not None:
         reason = f"no match in {_counted(rule, len(values))}, but {gap}"
         return undecided(rule, index, reason, fault=gap.fault)
@@ -49,7 +49,7 @@ def _without_tasks(rule: PatternMatch, index: int, evidence: Evidence) -> RuleRe
     """The end of a rule about tasks where there are none, or none that could be known."""
     if rule.where not in TASK_WHERES:
         return None
-    gap = gap_in(evidence.record.coverage, "tasks")
+    gap = evidence.tasks_gap
     if gap is not None and not gap.partial:
         return undecided(rule, index, f"cannot look at the tasks: {gap}", fault=gap.fault)
     if gap is None and not evidence.record.tasks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from opsdrill.grading.evidence import Evidence
 from opsdrill.grading.explain import counted
-from opsdrill.grading.gaps import gap_in
 from opsdrill.grading.outcome import failed, passed, undecided
 from opsdrill.model.result import RuleResult
 from opsdrill.model.rules import TaskCount
@@ -17,7 +16,7 @@ def evaluate(rule: TaskCount, index: int, evidence: Evidence) -> RuleResult:
     `max`, and decides nothing else.
     """
     seen = len(evidence.record.tasks)
-    gap = gap_in(evidence.record.coverage, "tasks")
+    gap = evidence.tasks_gap
     if gap is not None and not gap.partial:
         return undecided(rule, index, f"cannot count the tasks: {gap}", fault=gap.fault)
     made = f"{'at least ' if gap else ''}{counted(seen, 'task')}, {_bounds(rule)}"

@@ -28,7 +28,7 @@ def evaluate(rule: Turns, index: int, evidence: Evidence) -> RuleResult:
     Where times may be missing, what needs a missing one is not decided.
     """
     tasks, coverage = evidence.record.tasks, evidence.record.coverage
-    gap = gap_in(coverage, "tasks")
+    gap = evidence.tasks_gap
     if gap is None and not tasks:
         return failed(rule, index, NO_TASKS, fault=evidence.blame)
     times = gap_in(coverage, "times")
