@@ -42,7 +42,8 @@ def import_(
 ) -> int:
     """Keep what other tools recorded as runs.
 
-    The format is found by looking at the file. With --print the job records go to standard output, one a line where there are several.
+    The format is found by looking at the file. With --print the job records go to standard
+    output, one a line where there are several.
     """
     from opsdrill.app import imports as use_case
 
