@@ -67,7 +67,7 @@ def unpacked(source: Source) -> Iterator[Archive]:
         except UNREADABLE as error:
             raise Damaged(f"it cannot be read ({reason_of(error)})") from None
         with opened:
-            states = sum(max(0, info.file_size) for info in opened.infolist())
+            states = sum(info.file_size for info in opened.infolist())
             packed = stream.seek(0, 2)
             if states > FREE + RATIO * packed:
                 raise Damaged(f"it would unpack to {states // max(1, packed)} times its size")

@@ -61,14 +61,16 @@ def _in_archive(source: Source, archive: Archive, placing: Placing) -> Iterator[
     header = _header(archive)
     seen: set[tuple[str, int]] = set()
     refused: list[tuple[str, str]] = []
-    for name in _samples(archive):
+    names = list(_samples(archive))
+    for name in names:
         try:
             file = _sample_file(archive, name)
         except Damaged as damage:
             refused.append((name, str(damage)))
             continue
         seen.add(file.key)
-        yield read_sample(file, header, placing)
+        at_break = source.breaks_off and name == names[-1]
+        yield read_sample(file, header, placing, at_break=at_break)
     if refused and not seen:
         raise source.broken(f"holds no sample that can be read: {refused[0][1]}")
     for name, why in refused:

@@ -21,6 +21,7 @@ from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.json_stream import TEXT_LIMIT, JsonStream
 from opsdrill.evidence.importers.outline import Stretch, objects, outline
 from opsdrill.evidence.importers.rows import row
+from opsdrill.evidence.importers.salvage import Mended, directory_of
 
 HEAD = 1024 * 1024
 """Bytes that are looked at to find the format."""
@@ -66,6 +67,7 @@ class Source:
         opener: opens it anew at its start, for binary reading.
         members: the names in it, when it is a ZIP archive.
         stretch: the part of the file that it is; None: the whole file.
+        breaks_off: it is an archive without its directory, and so without its end.
     """
 
     def __init__(
@@ -74,10 +76,13 @@ class Source:
         opener: Callable[[], IO[bytes]],
         members: frozenset[str] = frozenset(),
         stretch: Stretch | None = None,
+        *,
+        breaks_off: bool = False,
     ) -> None:
         self.name = name
         self.members = members
         self.stretch = stretch
+        self.breaks_off = breaks_off
         self._opener = opener
         self._skip = 0
         if stretch is not None:
@@ -99,13 +104,18 @@ class Source:
         try:
             if not path.is_file():
                 raise UsageError(f"{path}: there is no such file")
-            members: frozenset[str] = frozenset()
             with path.open("rb") as stream:
-                packed = stream.read(2) == b"PK"
-            if packed and zipfile.is_zipfile(path):
-                with zipfile.ZipFile(path) as archive:
-                    members = frozenset(archive.namelist())
-            return cls(str(path), lambda: path.open("rb"), members)
+                if stream.read(2) != b"PK":
+                    return cls(str(path), lambda: path.open("rb"))
+                behind = b"" if zipfile.is_zipfile(path) else directory_of(stream)
+
+            def opener() -> IO[bytes]:
+                whole = path.open("rb")
+                return cast("IO[bytes]", Mended(whole, behind)) if behind else whole
+
+            with opener() as packed, zipfile.ZipFile(packed) as archive:
+                members = frozenset(archive.namelist())
+            return cls(str(path), opener, members, breaks_off=bool(behind))
         except (*UNREADABLE, Damaged) as error:
             raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from None
 

@@ -28,7 +28,7 @@ from tests.unit.evidence.importers.in_memory import (
     task_of,
 )
 
-from opsdrill.errors import InvalidInput, OpsDrillError
+from opsdrill.errors import InvalidInput, OpsDrillError, UsageError
 from opsdrill.evidence.importers import inspect_parts
 from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing
 from opsdrill.evidence.importers.source import Damaged, Source
@@ -418,6 +418,33 @@ def test_a_damaged_file_hides_no_other(tmp_path: Path) -> None:
     }
     damaged = next(job for job in found if job.name == "1_epoch_1")
     assert state_of(damaged, "executed_commands") == "partial"
+
+
+def test_an_archive_that_breaks_off(tmp_path: Path) -> None:
+    """Without its directory, the files up to the break are found by their own headers."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("_journal/start.json", json.dumps(START))
+        for number in (1, 2):
+            made.writestr(
+                f"samples/{number}_epoch_1.json",
+                json.dumps(sample(tool(cmd=f"echo {number}"), model("x"), id=number)),
+            )
+    data = stream.getvalue()
+    path = tmp_path / "log"
+    first = data.index(b"PK\x03\x04", 4)
+    last = data.index(b"PK\x03\x04", first + 4)
+    for end in range(last, data.index(b"PK\x01\x02"), 7):
+        path.write_bytes(data[:end])
+        found = unpacked(Source.of(path))
+        assert commands_of(found[0]) == ["echo 1"]
+        assert state_of(found[-1], "executed_commands") == "partial"
+        assert all(state_of(job, "executed_commands") == "whole" for job in found[:-1])
+    path.write_bytes(data[: data.rindex(b"PK\x05\x06")])
+    assert [commands_of(job) for job in unpacked(Source.of(path))] == [["echo 1"], ["echo 2"]]
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(UsageError, match="cannot be read"):
+        Source.of(path)
 
 
 @pytest.mark.parametrize(
