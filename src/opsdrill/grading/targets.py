@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from opsdrill.model.rules import Where
 from opsdrill.model.sealed import OBJECTS, AnyCall, AnyRecord, AnyTask
@@ -58,22 +58,28 @@ def collect(record: AnyRecord, where: Where) -> Values:
     tasks: list[str] = []
     ends: list[int] = []
     for task in record.tasks:
-        texts += [text for text in of_task(task) if text]
+        found = of_task(task)
+        texts += found if _are_texts(found) else [text for text in found if text]
         if len(texts) > (ends[-1] if ends else 0):
             tasks.append(task.id)
             ends.append(len(texts))
     return Values(_unicode(texts), tuple(tasks), tuple(ends))
 
 
+def _are_texts(found: _Texts) -> TypeGuard[Sequence[str]]:
+    return all(found)
+
+
 def _unicode(texts: Sequence[str]) -> tuple[str, ...]:
     # A lone surrogate cannot be written as JSON. One code point for one keeps spans right.
-    foreign = "".join([text for text in texts if not text.isascii()])
-    if _SURROGATE.search(foreign):
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
         return tuple([_SURROGATE.sub("\ufffd", text) for text in texts])
     return tuple(texts)
 
 
-_Texts: TypeAlias = Iterable[str | None]
+_Texts: TypeAlias = Sequence[str | None]
 
 
 def object_of(call: AnyCall) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from opsdrill.errors import InvalidPattern
 from opsdrill.grading.evidence import Evidence
 from opsdrill.grading.explain import clean, counted, listed, quoted
@@ -9,7 +11,7 @@ from opsdrill.grading.gaps import gap_in
 from opsdrill.grading.outcome import Hits, failed, passed, undecided
 from opsdrill.grading.targets import Values
 from opsdrill.model.result import Match, RuleResult
-from opsdrill.model.rules import TASK_WHERES, PatternMatch
+from opsdrill.model.rules import TASK_WHERES, PatternMatch, Where
 from opsdrill.patterns import Found
 
 NO_TASKS = "No tasks to check"
@@ -40,7 +42,7 @@ def evaluate(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult:
         return undecided(rule, index, reason, fault="author")
     gap = evidence.gap(rule.where)
     if gap is not None:
-        reason = f"no match in {_counted(rule, len(values))}, but {gap}"
+        reason = f"no match in {_counted(rule.where, len(values))}, but {gap}"
         return undecided(rule, index, reason, fault=gap.fault)
     return _unmatched(rule, index, evidence, values)
 
@@ -85,7 +87,7 @@ def _hits(rule: PatternMatch, values: Values, found: Found) -> Hits:
 def _matched(rule: PatternMatch, index: int, evidence: Evidence, hits: Hits) -> RuleResult:
     values, first = evidence.values(rule.where), hits.shown[0]
     found = (
-        f"found in {hits.count} of {_counted(rule, len(values))}, "
+        f"found in {hits.count} of {_counted(rule.where, len(values))}, "
         f"first in {_place(rule, values, first.item)}: {quoted(first.value, first.span)}"
     )
     if not rule.negate:
@@ -95,16 +97,16 @@ def _matched(rule: PatternMatch, index: int, evidence: Evidence, hits: Hits) -> 
 
 
 def _unmatched(rule: PatternMatch, index: int, evidence: Evidence, values: Values) -> RuleResult:
-    if not values:
+    if not values.texts:
         reason = f"`{rule.where}` has no value"
         if rule.negate:
             return passed(rule, index, f"{reason}, so there was nothing to test", vacuous=True)
         return failed(rule, index, f"{reason} to find the pattern in", fault=evidence.blame)
     if rule.negate:
-        return passed(rule, index, f"found in none of {_counted(rule, len(values))}")
+        return passed(rule, index, f"found in none of {_counted(rule.where, len(values.texts))}")
     looked_at = listed([quoted(text) for text in values.texts[:_SHOWN]])
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    reason = f"found in none of {_counted(rule, len(values))}: {looked_at}{more}"
+    reason = f"found in none of {_counted(rule.where, len(values))}: {looked_at}{more}"
     return failed(rule, index, reason, fault=evidence.blame)
 
 
@@ -114,5 +116,6 @@ def _place(rule: PatternMatch, values: Values, item: int) -> str:
     return f"{rule.where}[{item}]" + ("" if task is None else f" of task {clean(task, 60)}")
 
 
-def _counted(rule: PatternMatch, number: int) -> str:
-    return f"{counted(number, 'value')} of `{rule.where}`"
+@lru_cache(maxsize=256)  # the same for all rules of a target
+def _counted(where: Where, number: int) -> str:
+    return f"{counted(number, 'value')} of `{where}`"
