@@ -13,8 +13,9 @@ from dataclasses import replace
 from opsdrill.evidence.importers.archive import Archive, unpacked
 from opsdrill.evidence.importers.glimpse import Glimpse
 from opsdrill.evidence.importers.importer import Imported, Placing
+from opsdrill.evidence.importers.inspect_job import TITLE, summarised, unread
 from opsdrill.evidence.importers.inspect_parts import Header, SampleFile
-from opsdrill.evidence.importers.inspect_sample import TITLE, read_sample, summarised, unread
+from opsdrill.evidence.importers.inspect_sample import read_sample
 from opsdrill.evidence.importers.source import Damaged, Source
 
 _START = "_journal/start.json"
@@ -35,11 +36,14 @@ class InspectImporter:
 
     def read(self, source: Source, placing: Placing) -> Iterator[Imported]:
         """Every epoch of every sample, in the log's order."""
-        if not source.members:
-            yield from _named(_in_document(source, placing))
-            return
-        with unpacked(source) as archive:
-            yield from _named(_in_archive(source, archive, placing))
+        try:
+            if not source.members:
+                yield from _named(_in_document(source, placing))
+                return
+            with unpacked(source) as archive:
+                yield from _named(_in_archive(source, archive, placing))
+        except Damaged as damage:
+            raise source.broken(str(damage)) from None
 
 
 def _in_document(source: Source, placing: Placing) -> Iterator[Imported]:

@@ -13,18 +13,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.inspect_parts import Header, SampleFile, key_of, name_of
+from opsdrill.evidence.importers.inspect_job import begun, end
+from opsdrill.evidence.importers.inspect_parts import Header, SampleFile
 from opsdrill.evidence.importers.inspect_spans import MAIN, Place, Spans
 from opsdrill.evidence.importers.inspect_texts import Texts
 from opsdrill.evidence.importers.rows import listing, mapping, number, spoken, text, within
 from opsdrill.evidence.importers.source import Damaged
 from opsdrill.evidence.importers.tools import Known, known
-from opsdrill.evidence.importers.transcript import Transcript
 from opsdrill.evidence.importers.work import Work
-from opsdrill.model.job import Outcome, Stop
-
-FORMAT = "inspect"
-TITLE = "Inspect AI"
+from opsdrill.model.job import Outcome
 
 _OUTCOMES: dict[str | None, Outcome] = {
     None: "ran",
@@ -36,9 +33,6 @@ _OUTCOMES: dict[str | None, Outcome] = {
     "approval": "refused",
 }
 """By the type of a tool's error; any other one is a failure of the tool."""
-
-_LIMITED = "the harness's limit was reached: {}"
-_UNFINISHED = {"max_tokens", "model_length"}
 
 
 def read_sample(
@@ -58,68 +52,6 @@ def read_sample(
     return reader.read()
 
 
-def summarised(
-    row: object, header: Header, placing: Placing, seen: set[tuple[str, int]]
-) -> Imported | None:
-    """The job of which there is only a row of a summary; None where it was seen before."""
-    key = key_of(row)
-    if not key[0] or key in seen:
-        return None
-    seen.add(key)
-    transcript = _begun(mapping(row), header, placing)
-    transcript.ledger.lose("only a summary of the sample is in the log")
-    _end(transcript, mapping(row), None)
-    return transcript.imported(name_of(row))
-
-
-def unread(name: str, why: str, header: Header, placing: Placing) -> Imported:
-    """The job of which nothing can be read."""
-    transcript = _begun({"uuid": name}, header, placing)
-    transcript.ledger.lose(why)
-    return transcript.imported(name)
-
-
-def _begun(small: dict[str, object], header: Header, placing: Placing) -> Transcript:
-    transcript = Transcript(FORMAT, TITLE, placing)
-    transcript.job = text(small, "uuid") or name_of(small) or None
-    transcript.written_by("inspect_ai", header.version, header.model)
-    main = transcript.main
-    main.started_at = transcript.clock.text(small.get("started_at"))
-    main.ended_at = transcript.clock.text(small.get("completed_at"))
-    given = small.get("input")
-    asked = [given] if isinstance(given, str) else listing(given)
-    for each in asked:
-        if isinstance(each, str):
-            transcript.ask(each)
-        elif text(each, "role") == "user":
-            transcript.ask(spoken(within(each, "content")))
-    return transcript
-
-
-def _end(transcript: Transcript, small: dict[str, object], limit: str | None) -> None:
-    """How the sample ended; one that is in the log without an error or a limit came to its end."""
-    error = text(small, "error", "message") or text(small, "error")
-    limit = text(small, "limit", "type") or text(small, "limit") or limit
-    reason = text(small, "output", "choices", 0, "stop_reason") if small.get("output") else None
-    if error and error.startswith(("CancelledError", "KeyboardInterrupt")):
-        transcript.end("cancelled", "cancelled", Stop(reason=error, fault="operator"))
-    elif error or small.get("error"):
-        transcript.end("failed", "error", Stop(reason=error or "error", fault="infrastructure"))
-    elif limit == "operator":
-        transcript.end("cancelled", limit, Stop(reason="an operator stopped it", fault="operator"))
-    elif limit:
-        stop = Stop(reason=_LIMITED.format(limit), fault="agent")
-        transcript.end("timed_out", f"{limit} limit", stop)
-    elif reason in _UNFINISHED:
-        stop = Stop(reason=_LIMITED.format(reason), fault="agent")
-        transcript.end("timed_out", reason, stop)
-    elif reason == "content_filter":
-        stop = Stop(reason="the model's provider filtered its answer", fault="infrastructure")
-        transcript.end("failed", reason, stop)
-    else:
-        transcript.end("completed", reason)
-
-
 @dataclass(slots=True)
 class _Survey:
     """What must be known of all events before the first of them is told."""
@@ -132,7 +64,7 @@ class _Survey:
 class _Reader:
     def __init__(self, file: SampleFile, header: Header, placing: Placing) -> None:
         self._file = file
-        self._transcript = _begun(dict(file.small), header, placing)
+        self._transcript = begun(file.small, header, placing)
         self._ledger = self._transcript.ledger
         self._texts = Texts(self._ledger)
         self._survey = _Survey()
@@ -162,7 +94,7 @@ class _Reader:
         elif self._told and not self._answered:
             self._ledger.lose("no answer of a model is in it", "agent_messages", "task_summary")
         if self._file.whole:
-            _end(self._transcript, dict(self._file.small), self._limit)
+            end(self._transcript, self._file.small, self._limit)
         return self._transcript.imported(self._file.name)
 
     def _each(self, items: Iterator[object]) -> Iterator[dict[str, object]]:

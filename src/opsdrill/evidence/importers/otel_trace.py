@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime
 
 from opsdrill.evidence.cut import OutputBudget
 from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.importers.ledger import KEPT, Ledger
-from opsdrill.evidence.importers.otel_messages import Asked
+from opsdrill.evidence.importers.otel_calls import Wanted, failed, outcome_of
 from opsdrill.evidence.importers.otel_steps import Step
 from opsdrill.evidence.importers.otel_tree import MAIN, Answer, Tree
 from opsdrill.evidence.importers.tools import Known, known
 from opsdrill.evidence.importers.transcript import TOLD, Transcript
 from opsdrill.evidence.importers.work import Work
-from opsdrill.model.job import JobStatus, Outcome, Stop
+from opsdrill.model.job import Stop
 
 FORMAT = "otel"
 TITLE = "OpenTelemetry"
@@ -28,12 +27,6 @@ _WORDS = ("agent_messages", "task_summary")
 _DONE = {"stop", "end_turn", "stop_sequence", "completed", "end", "eos"}
 _LIMITED = {"length", "max_tokens", "max_output_tokens"}
 _ASKS_FOR_TOOLS = {"tool_call", "tool_calls", "tool_use", "tool-calls", "function_call"}
-_TIMEOUT = re.compile(r"time.?out|deadline", re.IGNORECASE)
-_REFUSED = re.compile(r"reject|denied|not.?approved|approval", re.IGNORECASE)
-_CANCELLED = re.compile(r"cancel|interrupt|abort", re.IGNORECASE)
-_OUT_OF_TURNS = re.compile(
-    r"max.{0,12}(?:turn|step|iteration|round)|recursion|budget", re.IGNORECASE
-)
 
 
 class Tally:
@@ -136,7 +129,7 @@ class _Telling:
         self._tree = tree
         self._results = results
         self._answers = tree.answers()
-        self._wanted = _Wanted(self._answers)
+        self._wanted = Wanted(self._answers)
         self._transcript = Transcript(FORMAT, TITLE, placing, TOLD - self._unsaid())
         self._ledger = self._transcript.ledger
         self._transcript.job = id.strip("0") and id
@@ -249,7 +242,7 @@ class _Telling:
         if step.end is None:
             return
         result = step.result if step.result is not None else self._results.get(step.call or "")
-        outcome = _outcome(step)
+        outcome = outcome_of(step)
         work.returned(id, output=result or step.error, outcome=outcome, at=self._at(step.end))
 
     def _free(self, id: str | None) -> str | None:
@@ -277,7 +270,7 @@ class _Telling:
     def _end(self) -> None:
         main = self._tree.main
         if main is not None and main.error:
-            self._transcript.end(*_failed(main.error))
+            self._transcript.end(*failed(main.error))
             return
         last = max(
             (answer for answer in self._answers if answer.work == MAIN),
@@ -301,59 +294,6 @@ class _Telling:
             stop = Stop(reason="the model's provider filtered its answer", fault="infrastructure")
             self._transcript.end("failed", finish, stop)
         elif error is not None and not last.answered:
-            self._transcript.end(*_failed(error))
+            self._transcript.end(*failed(error))
         elif ended or (not last.calls and (finish in _DONE or (last.answered and not finish))):
             self._transcript.end("completed", finish or None)
-
-
-class _Wanted:
-    """The calls that models asked for, until a tool's span is found that is one of them."""
-
-    def __init__(self, answers: list[Answer]) -> None:
-        self._left = [(answer, call) for answer in answers for call in answer.calls]
-        self._by_id: dict[str, Asked] = {}
-        self._by_name: dict[str, list[Asked]] = {}
-        self._spanned: set[int] = set()
-        for _, call in self._left:
-            if call.id is not None:
-                self._by_id.setdefault(call.id, call)
-            self._by_name.setdefault(call.name, []).append(call)
-
-    def given_to(self, step: Step) -> None:
-        """Find the call that a tool's span is of; each lends the other what it lacks."""
-        call = self._by_id.get(step.call) if step.call else None
-        if call is None and not step.call:
-            call = self._like(step)
-        if call is None:
-            return
-        self._spanned.add(id(call))
-        step.call = step.call or call.id
-        if step.arguments is None:
-            step.arguments = call.arguments
-
-    def _like(self, step: Step) -> Asked | None:
-        for call in self._by_name.get(step.name or "", ()):
-            same = step.arguments is None or step.arguments == call.arguments
-            if same and id(call) not in self._spanned:
-                return call
-        return None
-
-    def left_of(self, answer: Answer) -> list[Asked]:
-        """The calls of an answer that have no span."""
-        return [call for call in answer.calls if id(call) not in self._spanned]
-
-
-def _outcome(step: Step) -> Outcome:
-    if step.error is None:
-        return "failed" if step.failed else "ran"
-    if _TIMEOUT.search(step.error):
-        return "timed_out"
-    return "refused" if _REFUSED.search(step.error) else "failed"
-
-
-def _failed(error: str) -> tuple[JobStatus, str, Stop]:
-    if _CANCELLED.search(error):
-        return "cancelled", error, Stop(reason=error, fault="operator")
-    if _OUT_OF_TURNS.search(error) or _TIMEOUT.search(error):
-        return "timed_out", error, Stop(reason=error, fault="agent")
-    return "failed", error, Stop(reason=error, fault="infrastructure")
