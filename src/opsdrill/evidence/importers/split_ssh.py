@@ -46,6 +46,7 @@ _ELSEWHERE = frozenset(
 _HOST = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*|[0-9A-Fa-f:.]+(?:%[A-Za-z0-9]+)?")
 _URI = re.compile(r"ssh://(?:[^/@]*@)?(\[[^]/]*\]|[^:/@]+)(?::\d*)?/?")
 _DURATION = re.compile(r"\d+(?:\.\d*)?[smhd]?|\.\d+[smhd]?")
+_SPACE = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _GAP = re.compile(rb"(?:[ \t]|\\\n)*[ \t](?:[ \t]|\\\n)*")
 _SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:bash|sh|dash|ash|zsh|ksh)")
 _SHELL_FLAGS = re.compile(r"-[selxu]+|--|--login|--norc|--noprofile")
@@ -93,7 +94,8 @@ def _remote(command: str) -> _Remote | None:
     if root.has_error:
         return None
     try:
-        simple, stdin = _only(root)
+        _covered(text, 0, len(text), root)
+        simple, stdin = _only(root, text)
         words = [unquoted(word) for word in _words(simple)]
         if not _read_alike(simple, words):
             return None
@@ -102,13 +104,24 @@ def _remote(command: str) -> _Remote | None:
         return None
 
 
-def _only(root: Node) -> tuple[Node, str | None]:
+def _covered(text: bytes, start: int, end: int, node: Node) -> None:
+    """Raises where a grammar's node leaves out something between its parts."""
+    for child in node.children:
+        if not _SPACE.fullmatch(text[start : child.start_byte]):
+            raise Unsure
+        start = child.end_byte
+    if not _SPACE.fullmatch(text[start:end]):
+        raise Unsure
+
+
+def _only(root: Node, text: bytes) -> tuple[Node, str | None]:
     """The one simple command of a program, and the document on its standard input."""
     parts = [part for part in root.children if part.type not in ("comment", ";", "\n")]
     if len(parts) != 1:
         raise Unsure
     part, stdin = parts[0], None
     if part.type == "redirected_statement":
+        _covered(text, part.start_byte, part.end_byte, part)
         body = part.child_by_field_name("body")
         for redirect in part.children_by_field_name("redirect"):
             stdin = _redirected(redirect, stdin)
@@ -165,7 +178,7 @@ def _words(simple: Node) -> Iterator[Node]:
 def _read_alike(simple: Node, words: list[str]) -> bool:
     """A second reader sees the same words; the grammar knows more, but is wrong at odd places."""
     text = (simple.text or b"").decode(errors="replace")
-    if "$'" in text or "\\\n" in text or simple.children_by_field_name("redirect"):
+    if "$'" in text or re.search(r"\\[$`\n]", text) or simple.children_by_field_name("redirect"):
         return True  # what that reader does not know
     before = sum(child.type == "variable_assignment" for child in simple.children)
     try:
