@@ -89,9 +89,8 @@ class Figure:
     megabytes: float = 0.0
 
 
-def peers_python() -> Path:
+def peers_python(wanted: Path = HERE / "requirements-hosts.txt") -> Path:
     """The interpreter of an environment with the peers, made when it is missing."""
-    wanted = HERE / "requirements-hosts.txt"
     digest = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opsdrill-bench"
     folder = cache / digest

@@ -174,12 +174,13 @@ def _look(net: Net, text: bytes, some: _Some, shown: int, of: _Tallies) -> None:
     A look at a part is quick, and a pattern that may be there is searched in that part alone.
     """
     values, places = some
+    lengths = list(map(len, values))
     step = max(1, PART * len(values) // len(text))
     told: dict[int, int] = defaultdict(int)
     begin, touched = 0, net.touched
     for first in range(0, len(values), step):
-        lengths = list(map(len, values[first : first + step]))
-        end = begin + sum(lengths) + len(lengths) - 1
+        own = lengths[first : first + step]
+        end = begin + sum(own) + len(own) - 1
         part = text[begin:end]
         begin = end + 1
         for number in touched(part):
