@@ -12,6 +12,7 @@ from typing import Protocol
 
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.hosts.driver import Host
+from opsdrill.model.agent import AgentSettings
 from opsdrill.model.scenario import Step
 from opsdrill.model.ticket import Ticket
 from opsdrill.registry import Registry
@@ -47,16 +48,20 @@ class AdapterContext:
         folder: the folder that a relative argument starts from; then `scenario_folder` is tried.
         reference: the scenario's known right fix. For the `reference` control only: an adapter
             that hands it to an agent under test gives the answer away.
+        settings: what the `agents.yaml` says beside that; only keys that the adapter `keeps`.
     """
 
     argument: str | None = None
     folder: Path | None = None
     scenario_folder: Path | None = None
     reference: tuple[Step, ...] = ()
+    settings: AgentSettings = field(default_factory=AgentSettings)
 
 
 class Adapter(Protocol):
     """Drives one agent through one job. Made anew for every run, by `ADAPTERS.get(name)(context)`.
+
+    A class attribute `keeps` names the keys of `AgentSettings` that it keeps to, if there are any.
 
     `__init__` raises UsageError for an argument that cannot be, InvalidInput for a broken file.
     """

@@ -9,59 +9,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, StringConstraints
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter, AdapterContext
-from opsdrill.errors import InvalidInput, Problem, UnknownName, UsageError
-from opsdrill.model.fields import NotBlank, Written
+from opsdrill.errors import InvalidInput, InvalidPattern, Problem, UnknownName, UsageError
+from opsdrill.model.agent import AgentSettings, Budgets, McpServer, ServerName, Variable
+from opsdrill.model.fields import Items, NotBlank, Written
 from opsdrill.model.problem import dotted
 from opsdrill.model.run import AgentChoice
 from opsdrill.model.scenario import Step
+from opsdrill.patterns import compile_pattern
 from opsdrill.scenarios.document import Location
 from opsdrill.scenarios.load import parse_model, read_document
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
-_PLANNED = ("mcp_servers", "budgets", "deny", "environment")
+_SHARED = ("budgets", "deny", "mcp_servers", "environment")
+"""The keys of the file that hold for every agent in it."""
 
 
-class AgentEntry(Written):
+class AgentEntry(AgentSettings):
     """What a name stands for."""
 
     adapter: NotBlank
     argument: NotBlank | None = None
     """What would stand behind the colon; a relative path starts from the file's folder."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _not_yet(cls, value: Any) -> Any:
-        return _refuse_planned(value)
-
 
 class AgentFile(Written):
-    """The content of an `agents.yaml`."""
+    """The content of an `agents.yaml`; what stands beside `agents` holds for all of them."""
 
     agents: Annotated[dict[AgentName, AgentEntry], Field(min_length=1)]
+    budgets: Budgets | None = None
+    deny: Items[NotBlank] = ()
+    mcp_servers: dict[ServerName, McpServer] | None = None
+    environment: Items[Variable] = ()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _not_yet(cls, value: Any) -> Any:
-        return _refuse_planned(value)
-
-
-def _refuse_planned(value: Any) -> Any:
-    """A limit that was written down and is not kept would be worse than none."""
-    for key in _PLANNED:
-        if isinstance(value, dict) and value.get(key) is not None:
-            raise PydanticCustomError(
-                "not_yet",
-                "has `{key}`, which this version cannot keep to; take it out",
-                {"key": key},
-            )
-    return value
+    def settings(self, name: str) -> AgentSettings:
+        """What holds for an agent: its own keys before those of the file; `deny` adds up."""
+        entry = self.agents[name]
+        own = {key: getattr(entry, key) for key in AgentSettings.model_fields}
+        for key in _SHARED:
+            if key not in entry.written:
+                own[key] = getattr(self, key)
+        own["deny"] = tuple(dict.fromkeys((*self.deny, *entry.deny)))
+        return AgentSettings(**own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +65,12 @@ class AgentNames:
     Args:
         entries: what each name stands for.
         folder: the folder that relative arguments start from.
+        settings: what holds for each name beside that.
     """
 
     entries: dict[str, AgentEntry] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
+    settings: dict[str, AgentSettings] = field(default_factory=dict)
 
 
 def load_agents(path: Path) -> AgentNames:
@@ -89,11 +85,12 @@ def load_agents(path: Path) -> AgentNames:
     content = parse_model(document.data, AgentFile, document=document, noun="agents file")
     wrong = [
         document.at(Problem(dotted(where), message), document.key_place(where))
-        for where, message in _misnamed(content.agents)
+        for where, message in (*_misnamed(content.agents), *_unreadable(content), *_unkept(content))
     ]
     if wrong:
         raise InvalidInput("the agents file is wrong", wrong)
-    return AgentNames(content.agents, path.resolve().parent)
+    settings = {name: content.settings(name) for name in content.agents}
+    return AgentNames(content.agents, path.resolve().parent, settings)
 
 
 def _misnamed(entries: dict[str, AgentEntry]) -> Iterator[tuple[Location, str]]:
@@ -104,6 +101,37 @@ def _misnamed(entries: dict[str, AgentEntry]) -> Iterator[tuple[Location, str]]:
         if entry.adapter not in known:
             listed = ", ".join(known)
             yield ("agents", name, "adapter"), f"must be one of {listed}, not {entry.adapter!r}"
+
+
+def _unkept(content: AgentFile) -> Iterator[tuple[Location, str]]:
+    """A limit that was written down and is not kept would be worse than none."""
+    known = ADAPTERS.names()
+    for name, entry in content.agents.items():
+        if entry.adapter not in known:
+            continue
+        kept = kept_by(entry.adapter)
+        for key in sorted(content.settings(name).written - kept):
+            where: Location = ("agents", name, key) if key in entry.written else (key,)
+            yield where, f"is nothing that the agent {name!r} ({entry.adapter}) can keep to"
+
+
+def _unreadable(content: AgentFile) -> Iterator[tuple[Location, str]]:
+    """Patterns that do not compile."""
+    for where, patterns in (
+        (("deny",), content.deny),
+        *((("agents", name, "deny"), entry.deny) for name, entry in content.agents.items()),
+    ):
+        for index, pattern in enumerate(patterns):
+            try:
+                compile_pattern(pattern)
+            except InvalidPattern as error:
+                yield (*where, index), error.message
+
+
+def kept_by(adapter: str) -> frozenset[str]:
+    """The keys of `AgentSettings` that a registered adapter can keep to."""
+    keys: frozenset[str] = getattr(ADAPTERS.get(adapter), "keeps", frozenset())
+    return keys
 
 
 def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> AgentChoice:
@@ -124,7 +152,13 @@ def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> Age
         if colon:
             raise UsageError(f"the agent {name!r} has its argument in the agents file")
         entry = names.entries[name]
-        return AgentChoice(adapter=entry.adapter, argument=entry.argument, folder=str(names.folder))
+        settings = names.settings.get(name)
+        return AgentChoice(
+            adapter=entry.adapter,
+            argument=entry.argument,
+            folder=str(names.folder),
+            settings=settings if settings is not None and settings.written else None,
+        )
     known = ADAPTERS.names()
     if name not in known:
         raise UnknownName("agent", name, [*known, *names.entries])
@@ -157,5 +191,6 @@ def make_adapter(
             folder=Path(choice.folder) if choice.folder else None,
             scenario_folder=scenario_folder,
             reference=reference,
+            settings=choice.settings or AgentSettings(),
         )
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from opsdrill.model.agent import AgentSettings
 from opsdrill.model.fields import Instant, Items, Recorded
 from opsdrill.model.lab import ROOT, Lab
 from opsdrill.model.scenario import Scenario
@@ -46,6 +47,8 @@ class AgentChoice(Recorded):
     adapter: str
     argument: str | None = None
     folder: str | None = None
+    settings: AgentSettings | None = None
+    """What an `agents.yaml` says beside that."""
 
     def __str__(self) -> str:
         return self.adapter if self.argument is None else f"{self.adapter}:{self.argument}"

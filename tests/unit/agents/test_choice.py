@@ -89,8 +89,17 @@ def test_a_name_of_the_file_is_its_adapter_with_its_argument(tmp_path: Path) -> 
         ("agents: {a: {adapter: nop}}", "agents.a.adapter must be one of noop, reference, script"),
         ("agents: {noop: {adapter: script}}", "agents.noop is the name of an adapter"),
         ("agents: {a: {adapter: noop, extra: 1}}", "agents.a.extra is not a known key here"),
-        ("agents: {a: {adapter: noop, budgets: {}}}", "agents.a has `budgets`, which this version"),
-        ("agents: {a: {adapter: noop}}\nmcp_servers: {}", "has `mcp_servers`, which this version"),
+        ("agents: {a: {adapter: noop, budgets: {tokens: 9}}}", "agents.a.budgets is nothing that"),
+        (
+            "agents: {a: {adapter: noop}}\ndeny: [reboot]",
+            "deny is nothing that the agent 'a' (noop)",
+        ),
+        ("agents: {a: {adapter: noop}}\ndeny: ['(']", "deny[0]"),
+        ("agents: {a: {adapter: noop, budgets: {tokens: 0}}}", "budgets.tokens"),
+        (
+            "agents: {a: {adapter: noop, mcp_servers: {x: {}}}}",
+            "exactly one of `command` and `url`",
+        ),
         ("agents: {'a:b': {adapter: noop}}", "must match"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from opsdrill.agents.adapter import Adapter, AdapterContext
 from opsdrill.errors import DriverUnavailable, InvalidInput, InvalidPattern, Problem
 from opsdrill.hosts.driver import Driver, Finding
+from opsdrill.model.agent import AgentSettings
 from opsdrill.model.rules import PatternMatch
 from opsdrill.model.run import RunSpec
 from opsdrill.model.scenario import Scenario
@@ -21,6 +22,7 @@ def context_of(spec: RunSpec) -> AdapterContext:
         folder=Path(spec.agent.folder) if spec.agent.folder else None,
         scenario_folder=Path(spec.scenario_folder) if spec.scenario_folder else None,
         reference=spec.scenario.reference,
+        settings=spec.agent.settings or AgentSettings(),
     )
 
 
