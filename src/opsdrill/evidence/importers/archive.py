@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import IO
 
 from opsdrill.evidence.importers.source import UNREADABLE, Damaged, Source, reason_of
+from opsdrill.evidence.importers.zips import zipfile
 
 FREE = 1024**3
 """Bytes that any archive may unpack to."""
 RATIO = 200
 """How many times its own size a larger one may unpack to; logs of text reach about 50."""
-ZSTANDARD = 93
-_KNOWS_ZSTANDARD = hasattr(zipfile, "ZIP_ZSTANDARD")
 
 
 class Archive:
@@ -46,11 +44,6 @@ class Archive:
         return Source(f"{self._source.name}:{name}", partial(self._open, name))
 
     def _open(self, name: str) -> IO[bytes]:
-        if self._opened.getinfo(name).compress_type == ZSTANDARD and not _KNOWS_ZSTANDARD:
-            raise Damaged(
-                "it is packed with Zstandard, which Python unpacks from 3.14 on; "
-                "without that, write the log anew as .json with its own tool"
-            )
         return self._opened.open(name)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import lzma
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from opsdrill.evidence.importers.json_stream import TEXT_LIMIT, JsonStream
 from opsdrill.evidence.importers.outline import Stretch, objects, outline
 from opsdrill.evidence.importers.rows import row
 from opsdrill.evidence.importers.salvage import Mended, directory_of
+from opsdrill.evidence.importers.zips import ZstdError, zipfile
 
 HEAD = 1024 * 1024
 """Bytes that are looked at to find the format."""
@@ -30,7 +30,7 @@ LINE_LIMIT = TEXT_LIMIT
 
 UNREADABLE = (
     OSError, EOFError, KeyError, RuntimeError, ValueError,
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, ZstdError, struct.error,
 )  # fmt: skip
 """What reading may raise. RuntimeError: a file of an archive that is encrypted or packed in a way
 that is not known here; KeyError: one that is not there; ValueError: one before the start."""
