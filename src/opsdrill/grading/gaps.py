@@ -46,15 +46,10 @@ def gap_in_values(coverage: Coverage, where: Where) -> Gap | None:
 
 def all_gaps(coverage: Coverage) -> list[str]:
     """A sentence for the default and for each own entry that is not whole."""
+    own = {name: seen for name, seen in coverage if seen is not None and name != "default"}
     found = []
     if coverage.default.state != "whole":
-        own = sorted(name for name in coverage.model_fields_set if name != "default")
-        rest = f" but {', '.join(own)}" if own else ""
+        rest = f" but {', '.join(sorted(own))}" if own else ""
         gap = Gap("everything", coverage.default.state == "partial", coverage.default.why)
         found.append(str(gap).replace("`everything`", f"all evidence{rest}"))
-    for name, seen in coverage:
-        if seen is not None and name != "default":
-            gap_here = gap_in(coverage, name)
-            if gap_here:
-                found.append(str(gap_here))
-    return found
+    return found + [str(gap) for name in own if (gap := gap_in(coverage, name))]
