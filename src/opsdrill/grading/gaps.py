@@ -52,4 +52,4 @@ def all_gaps(coverage: Coverage) -> list[str]:
         rest = f" but {', '.join(sorted(own))}" if own else ""
         gap = Gap("everything", coverage.default.state == "partial", coverage.default.why)
         found.append(str(gap).replace("`everything`", f"all evidence{rest}"))
-    return found + [str(gap) for name in own if (gap := gap_in(coverage, name))]
+    return found + [str(each) for name in own if (each := gap_in(coverage, name))]
