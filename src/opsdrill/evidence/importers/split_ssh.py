@@ -117,7 +117,9 @@ def _covered(text: bytes, start: int, end: int, node: Node) -> None:
 def _only(root: Node, text: bytes) -> tuple[Node, str | None]:
     """The one simple command of a program, and the document on its standard input."""
     parts = [part for part in root.children if part.type not in ("comment", ";", "\n")]
-    if len(parts) != 1:
+    noted = any(part.type == "comment" for part in root.children)
+    # Behind a line that goes on, what looks like a comment may be the rest of a word.
+    if len(parts) != 1 or (noted and b"\\\n" in text):
         raise Unsure
     part, stdin = parts[0], None
     if part.type == "redirected_statement":

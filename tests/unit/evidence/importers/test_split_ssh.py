@@ -122,6 +122,7 @@ def _split(command: str) -> tuple[str, str] | None:
         ("! ssh web-01 id", None, ""),
         ("for h in a b; do ssh web-01 id; done", None, ""),
         ("ssh web-01 'id", None, ""),
+        ("ssh web-01 a\\\n#", None, ""),
         ("ssh web-01 -p\\\n <<EOF\na\nEOF", None, ""),
         ("ssh web-01 $'\\\\'$X'", None, ""),
         # left alone: another machine, another program, no command
