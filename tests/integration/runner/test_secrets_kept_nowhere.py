@@ -130,9 +130,9 @@ def script(*last: dict[str, object]) -> dict[str, object]:
         {"say": f"I saw {ALL}"},
         {"claim": f"mysql -p{OF_COMMAND}"},
         {"run": f"touch /root/{OF_COMMAND}.txt"},
-        *({"say": encoded(value)} for value in NAMED),
-        *last,
     ]
+    do += [{"say": encoded(value)} for value in NAMED]
+    do += last
     return {
         "format": "opsdrill.script/1",
         "plan": f"Plan {ALL}",
