@@ -94,10 +94,11 @@ class Bulk:
         if not values or not self._patterns:
             return (NOTHING,) * len(self._patterns)
         of: _Tallies = defaultdict(_Tally)
-        if "" in values or sum(map(len, values)) > BLOCK:
+        together = "".join(values)
+        if len(together) > BLOCK or "" in values:
             self._look_in_parts(values, shown, of)
         else:
-            self._look_by_kind(_Some(values, range(len(values))), shown, of)
+            self._look_by_kind(_Some(values, range(len(values))), together, shown, of)
         found = [NOTHING] * len(self._patterns)
         for number, tally in of.items():
             found[number] = self._found(number, tally, values, shown)
@@ -106,14 +107,14 @@ class Bulk:
     def _look_in_parts(self, values: Sequence[str], shown: int, of: _Tallies) -> None:
         fitting = [place for place, value in enumerate(values) if 0 < len(value) <= BLOCK]
         for part in parts(values, fitting):
-            self._look_by_kind(_Some([values[place] for place in part], part), shown, of)
+            some = _Some([values[place] for place in part], part)
+            self._look_by_kind(some, "".join(some.values), shown, of)
         self._leave(set(range(len(values))).difference(fitting), of)
 
-    def _look_by_kind(self, some: _Some, shown: int, of: _Tallies) -> None:
+    def _look_by_kind(self, some: _Some, together: str, shown: int, of: _Tallies) -> None:
         """Search values that fill a block at most, none of them empty."""
-        if not some.values:
+        if not together:
             return
-        together = "".join(some.values)
         breaks, nul = "\n" in together, "\0" in together
         if not breaks and together.isascii():
             _look(self._lines, "\n".join(some.values).encode(), some, shown, of)
@@ -121,7 +122,7 @@ class Bulk:
         if _is_wide(together):
             # Its characters take more than a byte each; most values without foreign ones do not.
             foreign, some = some.apart([not value.isascii() for value in some.values])
-            self._look_by_kind(some, shown, of)
+            self._look_by_kind(some, "".join(some.values), shown, of)
             some = foreign
         if breaks and self._woven.last_break:
             # At a line break that ends a value `$` means two places.

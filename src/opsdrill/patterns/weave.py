@@ -71,12 +71,13 @@ class Weave:
         if not self._usable:
             return None
         if not nul:
-            return self._encoded("\0".join(values), _BREAK)
-        one_by_one = [self._encoded(value, self._known["\0"] or 0) for value in values]
+            return self._encoded("\0".join(values))
+        own = self._table("\0")[:1]
+        one_by_one = [self._encoded(value, own) for value in values]
         return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
 
-    def _encoded(self, text: str, nul: int) -> bytes | None:
-        """A text in bytes, where NUL becomes `nul`."""
+    def _encoded(self, text: str, nul: bytes | None = None) -> bytes | None:
+        """A text in bytes, where NUL becomes `nul`; None: a line break."""
         foreign = _foreign(text)
         if foreign not in self._plans:
             if len(self._plans) >= _KEPT:
@@ -91,7 +92,7 @@ class Weave:
             encoded = codecs.charmap_encode(text, "strict", plan.codec)[0]
         else:
             encoded = text.encode("latin-1")
-        return encoded.translate(bytes((nul,)) + plan.table[1:])
+        return encoded.translate(plan.table if nul is None else nul + plan.table[1:])
 
     def _plan(self, foreign: str) -> _Plan | None:
         """How texts with these characters are encoded; None: one of them gets no byte."""
@@ -104,13 +105,16 @@ class Weave:
         far = [character for character in foreign if character > "\xff"]
         if len(far) > _FEW:
             characters = (_PLAIN + foreign).ljust(256, _UNDEFINED)
-            return _Plan((), codecs.charmap_build(characters), self._table(_PLAIN + foreign))
+            return _Plan((), codecs.charmap_build(characters), self._lines(_PLAIN + foreign))
         free = (chr(byte) for byte in range(0x80, 0x100) if chr(byte) not in foreign)
         swaps = dict(zip(far, free, strict=False))
-        table = bytearray(self._table(_PLAIN))
+        table = bytearray(self._lines(_PLAIN))
         for character, code in zip(foreign, codes, strict=True):
             table[ord(swaps.get(character, character))] = code or 0
         return _Plan(tuple(swaps.items()), None, bytes(table))
+
+    def _lines(self, characters: str) -> bytes:
+        return bytes((_BREAK,)) + self._table(characters)[1:]
 
     def _table(self, characters: str) -> bytes:
         return bytes(self._known[character] or 0 for character in characters).ljust(256, b"\0")
