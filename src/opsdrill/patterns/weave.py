@@ -23,6 +23,7 @@ _ASCII = bytes(range(0x80))
 _PLAIN = "".join(map(chr, _ASCII))
 _KEPT = 64
 _FEW = 16
+_UNKNOWN = 0xFE
 _UNDEFINED = "\ufffe"  # stands for no character in a table of the codec
 
 
@@ -52,7 +53,8 @@ class Weave:
 
     def __init__(self, places: Iterable[tuple[Any, Any, int]]) -> None:
         self._accepts = [matcher(*place).match for place in places]
-        self._words, self._others = list(reversed(WORD_BYTES)), list(reversed(OTHER_BYTES))
+        others = bytes(byte for byte in OTHER_BYTES if byte != _UNKNOWN)
+        self._words, self._others = list(reversed(WORD_BYTES)), list(reversed(others))
         self._kinds: dict[tuple[bool, ...], int | None] = {}
         self._known: dict[str, int | None] = {}
         self.codes: dict[str, int] = {}
@@ -60,6 +62,9 @@ class Weave:
             self._learn(character)
         self._usable = None not in self._known.values()
         self._plans: dict[str, _Plan | None] = {}
+        self._swaps: dict[str, str] = {}
+        self._latin = bytearray(self._lines(_PLAIN)[:0x80].ljust(256, bytes((_UNKNOWN,))))
+        self._swapped = bytearray(self._latin)
 
     def encode(self, values: Sequence[str], *, nul: bool) -> bytes | None:
         """Values one a line; None where their characters do not all get a byte.
@@ -71,7 +76,8 @@ class Weave:
         if not self._usable:
             return None
         if not nul:
-            return self._encoded("\0".join(values))
+            joined = "\0".join(values)
+            return self._quickly(joined) or self._encoded(joined)
         own = self._table("\0")[:1]
         one_by_one = [self._encoded(value, own) for value in values]
         return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
@@ -79,6 +85,7 @@ class Weave:
     def _encoded(self, text: str, nul: bytes | None = None) -> bytes | None:
         """A text in bytes, where NUL becomes `nul`; None: a line break."""
         foreign = _foreign(text)
+        self._meet(foreign)
         if foreign not in self._plans:
             if len(self._plans) >= _KEPT:
                 self._plans.clear()
@@ -94,11 +101,41 @@ class Weave:
             encoded = text.encode("latin-1")
         return encoded.translate(plan.table if nul is None else nul + plan.table[1:])
 
+    def _quickly(self, text: str) -> bytes | None:
+        """The same by the table of the characters met so far; None where one is not in it."""
+        table = self._latin
+        there = [character for character in self._swaps if character in text]
+        if there:
+            if any(byte in text for byte in self._swaps.values()):
+                return None
+            for character in there:
+                text = text.replace(character, self._swaps[character])
+            table = self._swapped
+        try:
+            encoded = text.encode("latin-1").translate(table)
+        except UnicodeEncodeError:
+            return None
+        return None if _UNKNOWN in encoded else encoded
+
+    def _meet(self, foreign: str) -> None:
+        """Learn characters, and put them into that table where there is room."""
+        for character in foreign:
+            if character in self._known:
+                continue
+            self._learn(character)
+            code = self._known[character]
+            if code is None:
+                continue
+            if "\xa0" <= character <= "\xff":
+                self._latin[ord(character)] = self._swapped[ord(character)] = code
+            elif character > "\xff" and len(self._swaps) < _FEW:
+                # The codes of control characters, which hardly any text has, stand for others.
+                byte = 0x80 + len(self._swaps)
+                self._swaps[character] = chr(byte)
+                self._swapped[byte] = code
+
     def _plan(self, foreign: str) -> _Plan | None:
         """How texts with these characters are encoded; None: one of them gets no byte."""
-        for character in foreign:
-            if character not in self._known:
-                self._learn(character)
         codes = [self._known[character] for character in foreign]
         if None in codes or len(foreign) > MOST_FOREIGN or _UNDEFINED in foreign:
             return None

@@ -97,6 +97,16 @@ def test_more_scripts_than_bytes(searcher: BoundedSearcher) -> None:
     check(searcher, [r"^\wx", r"\Wx", r"\dx", "éx", r"[а-я]x", r"\sx"], values, ["".join(values)])
 
 
+def test_characters_that_stand_for_others_are_not_taken_for_them(
+    searcher: BoundedSearcher,
+) -> None:
+    """The codes of control characters are lent to frequent signs; the characters come too."""
+    controls = [f"a{chr(code)}b" for code in range(0x80, 0xA0)]
+    signs = [f"a{sign}b" for sign in "–→✓€абв漢字"]
+    texts = [r"a\wb", r"a\Wb", r"a\sb", "a[–€]b", "a[\x80-\x84]b", "бв?"]
+    check(searcher, texts, signs, controls, signs + controls, ["–\x80", "\x81→", "é\x82"], signs)
+
+
 def test_characters_that_are_all_told_apart(searcher: BoundedSearcher) -> None:
     """There are not bytes enough for them all: then each pattern is searched alone."""
     letters = [chr(code) for code in range(0x4E00, 0x4E80)]
