@@ -14,6 +14,7 @@
     |-- NotReady                author          the fault does not show after setup
     |-- RequirementMissing      author          a host lacks what the scenario requires
     |-- AgentUnavailable        operator        the agent could not be started
+    |   `-- ProviderRefused     infrastructure  its model provider does not answer, tried again
     |-- EventRefused            opsdrill        an adapter reported an event out of order
     |-- StoreError              infrastructure  the data folder cannot be read or written
     |   `-- StoreTooNew         operator        the store was written by a newer OpsDrill
@@ -174,7 +175,11 @@ class RequirementMissing(OpsDrillError):
 
 
 class AgentUnavailable(OpsDrillError):
-    fault = "operator"
+    fault: ClassVar[Fault] = "operator"
+
+
+class ProviderRefused(AgentUnavailable):
+    fault = "infrastructure"
 
 
 class StoreError(OpsDrillError):

@@ -20,9 +20,10 @@ from opsdrill.model.event import (
     TaskStarted,
     ToolCalled,
     ToolReturned,
+    Used,
 )
 from opsdrill.model.host import Command, HostAnswer
-from opsdrill.model.job import Outcome, TaskStatus, ToolKind
+from opsdrill.model.job import Outcome, TaskStatus, ToolKind, Usage
 
 EDIT_LIMIT = 8 * 1024 * 1024
 """Bytes of a file that can be edited."""
@@ -35,7 +36,7 @@ class Reports(Protocol):
 
 
 @dataclass(slots=True)
-class _Return:
+class Returned:
     """What a tool call returns, until it does: a call that is cut short has failed."""
 
     outcome: Outcome = "failed"
@@ -132,32 +133,48 @@ class TaskWork:
         self, command: str, *, user: str | None = None, seconds: float | None = None
     ) -> HostAnswer:
         """Run a command on the host; whatever became of it is an answer."""
-        with self._call("shell", "shell", {"command": command}) as returned:
+        with self.call("shell", "shell", {"command": command}) as returned:
             answer = await self._host.run(
                 Command(run=command, user=user or self._user, timeout=seconds or self._seconds)
             )
             returned.outcome = _outcome(answer)
             returned.exit_code = answer.exit_code
-            returned.output = _output(answer)
+            returned.output = output_of(answer)
         if answer.unreachable:
             self.silent = answer.reason or "the host does not answer"
         return answer
 
-    async def write(self, path: str, content: str, mode: str | None = None) -> None:
-        """Write a file. Without a `mode` a file that exists keeps its own."""
+    async def read(self, path: str) -> bytes | str:
+        """The first `EDIT_LIMIT` bytes of a file, or a text that says why it cannot be read."""
+        with self.call("other", "read_file", {"path": path}) as returned:
+            read = await self._read(path, EDIT_LIMIT)
+            returned.outcome = "failed" if isinstance(read, str) else "ran"
+            returned.output = read if isinstance(read, str) else read.decode(errors="replace")
+        return read
+
+    async def write(self, path: str, content: str, mode: str | None = None) -> str | None:
+        """Write a file; why it could not be done, or None.
+
+        Without a `mode` a file that exists keeps its own.
+        """
         arguments: dict[str, JsonValue] = {"path": path, "content": content}
         if mode is not None:
             arguments["mode"] = mode
-        with self._call("write_file", "write_file", arguments) as returned:
+        with self.call("write_file", "write_file", arguments) as returned:
             returned.output = await self._put(path, content.encode(errors="replace"), mode)
             returned.outcome = "ran" if returned.output is None else "failed"
+        return returned.output
 
-    async def update(self, path: str, old: str, new: str) -> None:
-        """Put `new` in the place of `old`, which must occur exactly once in the file."""
+    async def update(self, path: str, old: str, new: str) -> str | None:
+        """Put `new` in the place of `old`, which must occur exactly once in the file.
+
+        Returns why it could not be done, or None.
+        """
         arguments: dict[str, JsonValue] = {"path": path, "old": old, "new": new}
-        with self._call("update_file", "update_file", arguments) as returned:
+        with self.call("update_file", "update_file", arguments) as returned:
             returned.output = await self._edit(path, old.encode(), new.encode(errors="replace"))
             returned.outcome = "ran" if returned.output is None else "failed"
+        return returned.output
 
     def played(
         self,
@@ -165,16 +182,23 @@ class TaskWork:
         tool: str,
         arguments: JsonValue,
         outcome: Outcome,
+        *,
         server: str | None = None,
+        output: str | None = None,
     ) -> None:
         """Report a call that nothing ran for."""
-        with self._call(kind, tool, arguments, server) as returned:
-            returned.outcome, returned.output = outcome, None
+        with self.call(kind, tool, arguments, server) as returned:
+            returned.outcome, returned.output = outcome, output
+
+    def used(self, usage: Usage) -> None:
+        """What the task's model used up so far."""
+        self._reports.record(Used(task=self._id, usage=usage))
 
     @contextmanager
-    def _call(
+    def call(
         self, kind: ToolKind, tool: str, arguments: JsonValue, server: str | None = None
-    ) -> Iterator[_Return]:
+    ) -> Iterator[Returned]:
+        """A call that begins here and returns at the end of the block, with what it was given."""
         self._calls += 1
         call = f"{self._id}.{self._calls}"
         self._reports.record(
@@ -182,7 +206,7 @@ class TaskWork:
                 task=self._id, call=call, kind=kind, tool=tool, server=server, arguments=arguments
             )
         )
-        returned = _Return()
+        returned = Returned()
         try:
             yield returned
         finally:
@@ -198,12 +222,9 @@ class TaskWork:
 
     async def _edit(self, path: str, old: bytes, new: bytes) -> str | None:
         """Edit a file; why it could not be done, or None."""
-        try:
-            content = await self._host.get(path, limit=EDIT_LIMIT + 1)
-        except FileNotFoundError:
-            return f"there is no file {path}"
-        except HostError as error:
-            return self._failed(error)
+        content = await self._read(path, EDIT_LIMIT + 1)
+        if isinstance(content, str):
+            return content
         if len(content) > EDIT_LIMIT:
             return f"{path} has more than {EDIT_LIMIT} bytes"
         first = content.find(old)
@@ -212,6 +233,15 @@ class TaskWork:
         if content.find(old, first + 1) >= 0:
             return f"the text to replace occurs more than once in {path}"
         return await self._put(path, content[:first] + new + content[first + len(old) :], None)
+
+    async def _read(self, path: str, limit: int) -> bytes | str:
+        """The first bytes of a file, or why it cannot be read."""
+        try:
+            return await self._host.get(path, limit=limit)
+        except FileNotFoundError:
+            return f"there is no file {path}"
+        except HostError as error:
+            return self._failed(error)
 
     async def _put(self, path: str, content: bytes, mode: str | None) -> str | None:
         """Write a file; why it could not be done, or None."""
@@ -235,7 +265,7 @@ def _outcome(answer: HostAnswer) -> Outcome:
     return "timed_out" if answer.timed_out else "failed"
 
 
-def _output(answer: HostAnswer) -> str:
+def output_of(answer: HostAnswer) -> str:
     """Standard output, then standard error, then why there is no exit status."""
     parts = [
         as_given(answer.stdout, answer.stdout_bytes),

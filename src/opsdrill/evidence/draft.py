@@ -59,6 +59,7 @@ class Draft:
         self._ended: JobEnded | None = None
         self._plan: str | None = None
         self._resolved: Resolved | None = None
+        self._used: Used | None = None
         self._coverage = Coverage(default=Seen(state="whole", why="recorded live"))
         self._tasks: dict[str, _TaskDraft] = {}
 
@@ -93,7 +94,7 @@ class Draft:
                 )
             case _ if self._job is None:
                 return "there is no job"
-            case Planned() | Resolved() | JobEnded():
+            case Planned() | Resolved() | JobEnded() | Used(task=None):
                 return None
             case TaskCreated():
                 if not event.task or not event.host:
@@ -109,7 +110,7 @@ class Draft:
     def _against_task(
         self, event: TaskStarted | ToolCalled | ToolReturned | Said | Used | TaskEnded
     ) -> str | None:
-        task = self._tasks.get(event.task)
+        task = self._tasks.get(event.task or "")
         if task is None:
             return f"there is no task {event.task!r:.80}"
         match event:
@@ -154,10 +155,12 @@ class Draft:
                 self._coverage = event.coverage
             case JobEnded():
                 self._ended = event
+            case Used(task=None):
+                self._used = event
             case TaskCreated():
                 self._tasks[event.task] = _TaskDraft(event)
             case _:
-                _take(self._tasks[event.task], event)
+                _take(self._tasks[event.task or ""], event)
 
     def job_record(self) -> JobRecord:
         """The record of what was taken so far; what has no end yet counts as broken off."""
@@ -190,6 +193,7 @@ class Draft:
             plan=self._plan,
             created_at=self._job.at,
             ended_at=self._ended.at if self._ended else None,
+            usage=self._used.usage if self._used else None,
         )
 
     def _no_job_reason(self) -> str | None:

@@ -106,8 +106,10 @@ class Said(_Event):
 
 
 class Used(_Event):
+    """What was used up so far: by a task, or by the job outside its tasks (a planner)."""
+
     event: Literal["used"] = "used"
-    task: str
+    task: str | None
     usage: Usage
 
 

@@ -24,6 +24,13 @@ Witness = Literal["agent", "gateway", "both"]
 ResolutionSource = Literal["agent", "exit_status", "adapter"]
 
 
+class Usage(Recorded):
+    model: str | None = None
+    input_tokens: Annotated[int, Field(ge=0)] | None = None
+    output_tokens: Annotated[int, Field(ge=0)] | None = None
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)] | None = None
+
+
 class Job(Recorded):
     id: Annotated[str, Field(min_length=1)]
     status: JobStatus
@@ -33,6 +40,8 @@ class Job(Recorded):
     plan: str | None = None
     created_at: Instant | None = None
     ended_at: Instant | None = None
+    usage: Usage | None = None
+    """What was used up outside the tasks, as by a planner."""
 
 
 class ToolCall(Recorded):
@@ -87,13 +96,6 @@ class ToolCall(Recorded):
 class AgentMessage(Recorded):
     at: Instant | None = None
     text: str
-
-
-class Usage(Recorded):
-    model: str | None = None
-    input_tokens: Annotated[int, Field(ge=0)] | None = None
-    output_tokens: Annotated[int, Field(ge=0)] | None = None
-    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)] | None = None
 
 
 class Task(Recorded):

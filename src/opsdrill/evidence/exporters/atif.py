@@ -130,7 +130,8 @@ def _call(call: ToolCall, id: str) -> JsonValue:
 
 
 def _metrics(record: JobRecord, steps: int) -> dict[str, JsonValue]:
-    usages = [task.usage for task in record.tasks if task.usage is not None]
+    job = [record.job.usage] if record.job is not None else []
+    usages = [usage for usage in (*job, *(t.usage for t in record.tasks)) if usage is not None]
     found: dict[str, JsonValue] = {"total_steps": steps}
     for name, key in (
         ("input_tokens", "total_prompt_tokens"),
