@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opsdrill.agents.adapter import ADAPTERS
 from opsdrill.agents.choice import load_agents, make_adapter, parse_agent
 from opsdrill.errors import InvalidInput, UnknownName, UsageError
 from opsdrill.model.scenario import Step
+
+KNOWN = ", ".join(ADAPTERS.names())
 
 
 def write(folder: Path, text: str) -> Path:
@@ -35,7 +38,7 @@ def test_a_name_alone(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("", None), ("Script", "script"), ("nop", "noop"), (":x", None), ("llm:x", None)],
+    [("", None), ("Script", "script"), ("nop", "noop"), (":x", None), ("gpt:x", None)],
 )
 def test_a_name_that_nobody_registered_lists_the_choices(
     tmp_path: Path, name: str, meant: str | None
@@ -43,7 +46,7 @@ def test_a_name_that_nobody_registered_lists_the_choices(
     with pytest.raises(UnknownName, match="no agent named") as caught:
         parse_agent(name, tmp_path)
     close = f"did you mean {meant}? " if meant else ""
-    assert caught.value.hint == f"{close}known: noop, reference, script"
+    assert caught.value.hint == f"{close}known: {KNOWN}"
 
 
 @pytest.mark.parametrize("text", ["script", "script:", "script: "])
@@ -55,7 +58,7 @@ def test_an_argument_that_is_missing(tmp_path: Path, text: str) -> None:
 @given(st.text())
 def test_any_text_is_an_agent_or_a_usage_error(text: str) -> None:
     try:
-        assert parse_agent(text, Path()).adapter in ("noop", "reference", "script")
+        assert parse_agent(text, Path()).adapter in ADAPTERS.names()
     except UsageError as error:
         assert error.message
 
@@ -74,7 +77,7 @@ def test_a_name_of_the_file_is_its_adapter_with_its_argument(tmp_path: Path) -> 
     with pytest.raises(UnknownName) as caught:
         parse_agent("carefull", tmp_path, names)
     assert caught.value.hint == (
-        "did you mean careful? known: careful, lazy, noop, reference, script"
+        f"did you mean careful? known: {', '.join(sorted([*ADAPTERS.names(), 'careful', 'lazy']))}"
     )
     with pytest.raises(UsageError, match="has its argument in the agents file"):
         parse_agent("careful:b.yaml", tmp_path, names)
@@ -86,7 +89,7 @@ def test_a_name_of_the_file_is_its_adapter_with_its_argument(tmp_path: Path) -> 
         ("{}", "agents is missing"),
         ("agents: {}", "agents must not be empty"),
         ("agents: {a: {}}", "agents.a.adapter is missing"),
-        ("agents: {a: {adapter: nop}}", "agents.a.adapter must be one of noop, reference, script"),
+        ("agents: {a: {adapter: nop}}", f"agents.a.adapter must be one of {KNOWN}"),
         ("agents: {noop: {adapter: script}}", "agents.noop is the name of an adapter"),
         ("agents: {a: {adapter: noop, extra: 1}}", "agents.a.extra is not a known key here"),
         ("agents: {a: {adapter: noop, budgets: {tokens: 9}}}", "agents.a.budgets is nothing that"),
