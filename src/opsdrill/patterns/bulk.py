@@ -113,17 +113,10 @@ class Bulk:
 
     def _look_by_kind(self, some: _Some, together: str, shown: int, of: _Tallies) -> None:
         """Search values that fill a block at most, none of them empty."""
-        if not together:
-            return
         breaks, nul = "\n" in together, "\0" in together
         if not breaks and together.isascii():
             _look(self._lines, "\n".join(some.values).encode(), some, shown, of)
             return
-        if _is_wide(together):
-            # Its characters take more than a byte each; most values without foreign ones do not.
-            foreign, some = some.apart([not value.isascii() for value in some.values])
-            self._look_by_kind(some, "".join(some.values), shown, of)
-            some = foreign
         if breaks and self._woven.last_break:
             # At a line break that ends a value `$` means two places.
             ended, some = some.apart([value[-1] == "\n" for value in some.values])
@@ -196,15 +189,6 @@ def _look(net: Net, text: bytes, some: _Some, shown: int, of: _Tallies) -> None:
                 of[number].count += count
                 of[number].first += [(there[line], span) for line, span in lines]
                 told[number] += len(lines)
-
-
-def _is_wide(text: str) -> bool:
-    """Some of its characters are beyond Latin-1."""
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 class _Woven:
