@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 from opsdrill.model.lab import LabHost
 from opsdrill.model.scenario import HostSpec
@@ -71,6 +72,14 @@ class Host(Protocol):
 
         Never raises for anything that the host or the command did: a time-out and silence are
         answers. Cancelling the call kills the command with all its descendants.
+        """
+
+    async def open(self, request: SessionRequest) -> Session:
+        """Start a program that talks while it runs; whoever opens a session closes it.
+
+        Raises:
+            HostError: it cannot be started: no such user, no terminal; says why.
+            HostUnreachable: the host does not answer.
         """
 
     async def put(

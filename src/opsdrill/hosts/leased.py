@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 from opsdrill.errors import HostUnreachable
 from opsdrill.hosts.driver import Fleet, Host
+from opsdrill.hosts.session import Session, SessionEnd, SessionRequest, Stream
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 
 
@@ -50,6 +51,10 @@ class LeasedHost:
             ended_at=now,
         )
 
+    async def open(self, request: SessionRequest) -> LeasedSession:
+        self._must_hold()
+        return LeasedSession(await self._host.open(request), self._grant)
+
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
     ) -> None:
@@ -70,6 +75,46 @@ class LeasedHost:
     def _must_hold(self) -> None:
         if (lost := self._grant.lost) is not None:
             raise HostUnreachable(self.facts.name, f"its lease was lost: {lost}")
+
+
+class LeasedSession:
+    """A session that ends with the lease of its host (see `Session`)."""
+
+    def __init__(self, session: Session, grant: Grant) -> None:
+        self._session = session
+        self._grant = grant
+
+    async def read(self, stream: Stream, size: int = 65536) -> bytes:
+        return await self._session.read(stream, size)
+
+    async def write(self, data: bytes) -> None:
+        if await self._holds():
+            await self._session.write(data)
+
+    async def write_eof(self) -> None:
+        if await self._holds():
+            await self._session.write_eof()
+
+    async def resize(self, columns: int, rows: int) -> None:
+        if await self._holds():
+            await self._session.resize(columns, rows)
+
+    async def signal(self, name: str) -> None:
+        if await self._holds():
+            await self._session.signal(name)
+
+    async def wait(self) -> SessionEnd:
+        return await self._session.wait()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _holds(self) -> bool:
+        """Nothing more reaches the host once the lease was lost; the session is then closed."""
+        if self._grant.lost is None:
+            return True
+        await self._session.close()
+        return False
 
 
 class LeasedFleet:

@@ -6,6 +6,7 @@ whoever works on the host: bytes go in and out as they come, with or without a t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -27,10 +28,11 @@ class SessionRequest:
     """What is to be started.
 
     Args:
-        command: shell text, for a shell as of `Host.run`; None: an interactive login shell.
+        command: shell text, for a shell as of `Host.run`; None: a login shell, bash if the host has
+            it, else sh, which is interactive where it has a terminal.
         user: a user of the host.
         terminal: None: pipes, standard output and error apart.
-        environment: added to what a command gets.
+        environment: added to what a command gets, in place of what it has of that name.
         files: instead of a command, whatever speaks SFTP (version 3) over standard input and
             output for the host's files, as that user.
     """
@@ -40,6 +42,29 @@ class SessionRequest:
     terminal: Terminal | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     files: bool = False
+
+
+def wrong_request(request: SessionRequest) -> str | None:
+    """Why no host can do what is asked for; None: it can."""
+    if request.command is not None and "\0" in request.command:
+        return "the command has a NUL character, which is no text"
+    kind = request.terminal.kind if request.terminal is not None else ""
+    for name, value in (*request.environment.items(), ("TERM", kind)):
+        if not _NAME.fullmatch(name) or "\0" in value:
+            return f"{name!r} cannot be set in an environment"
+    if not request.user or request.user.startswith("-") or _NO_USER.search(request.user):
+        return f"{request.user!r} is no name of a user"
+    return None
+
+
+def variables(request: SessionRequest) -> dict[str, str]:
+    """What a session's environment has beside, or in place of, what a command gets."""
+    terminal = {} if request.terminal is None else {"TERM": request.terminal.kind}
+    return {**terminal, **request.environment}
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_USER = re.compile(r"[:/\0\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +96,17 @@ class Session(Protocol):
         """Give it bytes, waiting until there is room. One that is over takes them and is silent."""
 
     async def write_eof(self) -> None:
-        """There is no more for it to read. Repeatable."""
+        """There is no more for it to read; a terminal gets its end-of-file character.
+
+        Repeatable without a terminal.
+        """
 
     async def resize(self, columns: int, rows: int) -> None:
         """Its terminal has another size now; without a terminal nothing happens."""
 
     async def signal(self, name: str) -> None:
-        """Send it a signal by its name without `SIG`; an unknown one does nothing."""
+        """Send a signal, by its name without `SIG`, to its process group, or to the one in its
+        terminal's foreground; an unknown one does nothing."""
 
     async def wait(self) -> SessionEnd:
         """How it ended. It ends when its own process does, whatever background processes hold."""

@@ -23,6 +23,7 @@ from opsdrill.hosts.command import (
     run_line,
 )
 from opsdrill.hosts.look import NoAccount, parse_account
+from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.hosts.shell_link import Exchange, NoAnswer, ShellLink, short
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
@@ -89,6 +90,9 @@ class ShellHost:
         if answer.unreachable is None:
             self._last_answered_at = answer.ended_at
         return answer
+
+    async def open(self, request: SessionRequest) -> Session:
+        raise HostError(self._facts.name, f"has no sessions yet (asked by {request.user})")
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

@@ -13,6 +13,7 @@ from typing import Self
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masking import masked
 from opsdrill.hosts.driver import Fleet, Host
+from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 
 
@@ -40,6 +41,10 @@ class MaskedHost:
 
     async def run(self, command: Command) -> HostAnswer:
         return masked_answer(self._mask, await self._host.run(command))
+
+    async def open(self, request: SessionRequest) -> Session:
+        """What it says passes as it is: a session is for whoever works on the host."""
+        return await self._host.open(request)
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

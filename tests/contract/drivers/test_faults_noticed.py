@@ -11,6 +11,7 @@ import pytest
 from opsdrill.hosts.command import quote
 from opsdrill.hosts.conformance import CHECKS, examine_one
 from opsdrill.hosts.driver import Driver, Finding, Fleet, Host
+from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 from opsdrill.model.scenario import HostSpec
 
@@ -34,6 +35,9 @@ class FaultyHost:
         answer = await self._host.run(asked)
         told = {"run": command.run, "timeout": command.timeout, "user": command.user}
         return self._fault.answers(answer.model_copy(update=told))
+
+    async def open(self, request: SessionRequest) -> Session:
+        return await self._host.open(request)
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

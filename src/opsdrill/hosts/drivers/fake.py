@@ -6,6 +6,7 @@ The script is a JSON file, named by the lab's option `answers`, or a `FakeScript
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ from opsdrill.hosts.drivers.fake_script import (
     absolute_path,
     load_fake_script,
 )
+from opsdrill.hosts.drivers.fake_session import FakeSession
+from opsdrill.hosts.session import SessionRequest, wrong_request
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 from opsdrill.model.scenario import HostSpec
 
@@ -79,6 +82,16 @@ class FakeHost:
         if scripted.exit_code is not None:
             self._done.add(command.run)
         return self._answer(command, scripted, started)
+
+    async def open(self, request: SessionRequest) -> FakeSession:
+        """The scripted answer as a session, without a limit of time."""
+        self._must_answer()
+        if (wrong := wrong_request(request)) is not None:
+            raise HostError(self._name, wrong)
+        if request.command is None or request.terminal is not None or request.files:
+            raise HostError(self._name, "a scripted host has commands, no terminal and no SFTP")
+        command = Command(run=request.command, user=request.user, timeout=math.inf)
+        return FakeSession(asyncio.ensure_future(self.run(command)))
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -23,10 +22,13 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     Snapshot,
     Stop,
     TimedOut,
-    memory_file,
+    memory,
     read_memory_file,
 )
+from opsdrill.hosts.drivers.sandbox.opening import open_session
 from opsdrill.hosts.drivers.sandbox.output import Output
+from opsdrill.hosts.drivers.sandbox.session import SandboxSession
+from opsdrill.hosts.session import SessionRequest
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 
 _RETRY_AFTER = (0.5, 1.0, 2.0)
@@ -82,6 +84,9 @@ class SandboxHost:
         if answer.unreachable is None:
             self._last_answered_at = answer.ended_at
         return answer
+
+    async def open(self, request: SessionRequest) -> SandboxSession:
+        return await open_session(self._facts.name, self.id, self._link, request)
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
@@ -193,16 +198,6 @@ class SandboxHost:
         if came is not None and isinstance(came[0], Failed) and came[0].kind != "gone":
             return came[0]
         raise HostUnreachable(self._facts.name, reason)
-
-
-@contextmanager
-def memory(content: bytes = b"") -> Iterator[int]:
-    """The file descriptor of a file in memory, closed at the end."""
-    fd = memory_file(content)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 async def _follow(

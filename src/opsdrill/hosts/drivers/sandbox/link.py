@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -56,8 +57,17 @@ class Exchange:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """It is over. Repeatable."""
         self.socket.close()
         self.far.close()
+
+    def hang_up(self) -> None:
+        """Say that nothing more will be sent; replies can still come."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
 
     async def receive(self) -> tuple[Message, list[int]] | None:
         """The next reply and the file descriptors with it; None when nobody will reply any more."""

@@ -10,6 +10,8 @@ import array
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
 PACKET = 60_000
@@ -61,6 +63,26 @@ class RunCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Start a program that talks. With it: reply socket, the command's text, and where there is no
+    terminal standard input, output and error.
+
+    Args:
+        host: its id.
+        user: a user of it.
+        kind: `command` (the text), `login` (an interactive shell) or `files` (SFTP).
+        variables: environment beside what a command gets.
+        terminal: columns and rows; None: there is none.
+    """
+
+    host: str
+    user: str
+    kind: str
+    variables: dict[str, str]
+    terminal: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PutFile:
     """Write a file. With it: reply socket, its content."""
 
@@ -97,6 +119,26 @@ class Release:
 @dataclass(frozen=True, slots=True)
 class Stop:
     """To a running command: kill it and everything it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """To a session: pass on the signal with this number. With it: its terminal, if it has one."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The session is under way. With it: its terminal, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The session's process ended, with a status or by a signal."""
+
+    exit_code: int | None = None
+    signal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +180,14 @@ class Failed:
 
 
 Message = (
-    MakeHost | Connect | RunCommand | PutFile | GetFile | Snapshot | Release | Stop
-    | Done | Ended | TimedOut | Failed
+    MakeHost | Connect | RunCommand | OpenSession | PutFile | GetFile | Snapshot | Release | Stop
+    | Signal | Begun | Over | Done | Ended | TimedOut | Failed
 )  # fmt: skip
 _KINDS: dict[str, type[Message]] = {
     kind.__name__: kind
     for kind in (
-        MakeHost, Connect, RunCommand, PutFile, GetFile, Snapshot, Release, Stop,
-        Done, Ended, TimedOut, Failed,
+        MakeHost, Connect, RunCommand, OpenSession, PutFile, GetFile, Snapshot, Release, Stop,
+        Signal, Begun, Over, Done, Ended, TimedOut, Failed,
     )
 }  # fmt: skip
 
@@ -157,6 +199,11 @@ def encode(message: Message) -> bytes:
 def decode(packet: bytes) -> Message:
     name, fields = json.loads(packet)
     return _KINDS[name](**fields)
+
+
+def fits(message: Message) -> bool:
+    """It is small enough to be sent."""
+    return len(encode(message)) <= PACKET
 
 
 def send(connection: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None:
@@ -195,6 +242,16 @@ def memory_file(content: bytes = b"") -> int:
         view = view[os.write(fd, view) :]
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+@contextmanager
+def memory(content: bytes = b"") -> Iterator[int]:
+    """The file descriptor of a file in memory, closed at the end."""
+    fd = memory_file(content)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def read_memory_file(fd: int) -> bytes:

@@ -28,6 +28,7 @@ from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
 from opsdrill.hosts.drivers.ssh.residents import Residents
 from opsdrill.hosts.look import NoAccount, parse_account
+from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
 _RETRY_AFTER = (0.5, 1.0, 2.0)
@@ -117,6 +118,9 @@ class SshHost:
         if answer.unreachable is None:
             self._last_answered_at = answer.ended_at
         return answer
+
+    async def open(self, request: SessionRequest) -> Session:
+        raise HostError(self._facts.name, f"has no sessions yet (asked by {request.user})")
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

@@ -56,6 +56,16 @@ def owner(text: str) -> tuple[int, int]:
     raise NoAccount(f"there is no group {group} on this host")
 
 
+def names(path: str) -> dict[int, str]:
+    """The names of users or groups by number, from such a file of the host."""
+    found: dict[int, str] = {}
+    for fields in _lines(path, 3):
+        number = _number(fields[2])
+        if number is not None:
+            found.setdefault(number, fields[0])
+    return found
+
+
 def _groups(name: str, gid: int) -> tuple[int, ...]:
     found = [gid]
     for fields in _lines("/etc/group", 4):

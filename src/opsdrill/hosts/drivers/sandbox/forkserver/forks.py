@@ -8,14 +8,17 @@ import signal
 import socket
 from collections.abc import Callable
 
-from opsdrill.hosts.drivers.sandbox.forkserver import entering, execution, files
+from opsdrill.hosts.drivers.sandbox.forkserver import entering, files
 from opsdrill.hosts.drivers.sandbox.forkserver.accounts import NoAccount
 from opsdrill.hosts.drivers.sandbox.forkserver.birth import Newborn
+from opsdrill.hosts.drivers.sandbox.forkserver.launch import Bounds
+from opsdrill.hosts.drivers.sandbox.forkserver.spawner import work_in
 from opsdrill.hosts.drivers.sandbox.messages import (
     Done,
     Failed,
     GetFile,
     Message,
+    OpenSession,
     PutFile,
     RunCommand,
     Snapshot,
@@ -26,17 +29,16 @@ _FILE_SECONDS = 60
 
 
 def work(
-    message: RunCommand | PutFile | GetFile | Snapshot,
+    message: RunCommand | OpenSession | PutFile | GetFile | Snapshot,
     host: Newborn,
     reply: socket.socket,
     fds: list[int],
 ) -> None:
     """One request of one host, in a process of its own."""
     try:
-        if isinstance(message, RunCommand):
-            streams = execution.Streams(*fds[1:4])
-            bounds = execution.Bounds(host.groups, False, host.request.processes)
-            execution.execute(message, reply, streams, host.pidfd, bounds)
+        if isinstance(message, RunCommand | OpenSession):
+            bounds = Bounds(host.groups, False, host.request.processes)
+            work_in(message, reply, fds[1:], host.pidfd, bounds)
             return
         # Whatever a host does to its files, nobody waits any longer; then the kernel ends us.
         signal.alarm(_FILE_SECONDS)

@@ -39,6 +39,7 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     GetFile,
     MakeHost,
     Message,
+    OpenSession,
     PutFile,
     Release,
     RunCommand,
@@ -132,7 +133,7 @@ class ForkServer:
             self._release(message, reply)
         elif isinstance(message, Connect):
             self._connect(message, reply)
-        elif isinstance(message, RunCommand | PutFile | GetFile | Snapshot):
+        elif isinstance(message, RunCommand | OpenSession | PutFile | GetFile | Snapshot):
             host = self._hosts.get(message.host)
             if host is None or not host.alive:
                 answer(reply, Failed("gone", "the host is no more"))
@@ -141,7 +142,7 @@ class ForkServer:
 
     def _spawned(self, message: Message, host: birth.Newborn, fds: list[int]) -> bool:
         """The host's spawner took the command; False where there is none, or none any more."""
-        if not self._places or not isinstance(message, RunCommand):
+        if not self._places or not isinstance(message, RunCommand | OpenSession):
             return False
         if host.spawner is None:
             # Hosts made many at once get theirs only now: joining groups holds up every fork of

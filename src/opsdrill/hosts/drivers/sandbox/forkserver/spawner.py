@@ -15,8 +15,17 @@ import traceback
 from dataclasses import dataclass
 from typing import NoReturn
 
-from opsdrill.hosts.drivers.sandbox.forkserver import cgroups, execution, kernel
-from opsdrill.hosts.drivers.sandbox.messages import MakeHost, RunCommand, receive, send
+from opsdrill.hosts.drivers.sandbox.forkserver import cgroups, kernel
+from opsdrill.hosts.drivers.sandbox.forkserver.conversation import Ends, converse
+from opsdrill.hosts.drivers.sandbox.forkserver.execution import Streams, execute
+from opsdrill.hosts.drivers.sandbox.forkserver.launch import Bounds
+from opsdrill.hosts.drivers.sandbox.messages import (
+    MakeHost,
+    OpenSession,
+    RunCommand,
+    receive,
+    send,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +44,12 @@ class Spawner:
         cgroups.bound(self.groups, request.processes, request.memory)
         send(self.line, request)
 
-    def run(self, request: RunCommand, fds: tuple[int, ...]) -> None:
-        """Have a command run.
+    def run(self, request: RunCommand | OpenSession, fds: tuple[int, ...]) -> None:
+        """Have a command run, or a session.
 
         Args:
-            request: the command.
-            fds: reply socket, text, standard output and error, the pidfd of the host.
+            request: what it is.
+            fds: what came with it, and the pidfd of the host.
 
         Raises:
             OSError: the spawner is no more.
@@ -78,7 +87,7 @@ def _stand(groups: cgroups.Groups, line: socket.socket) -> NoReturn:
             message, fds = came
             if isinstance(message, MakeHost):
                 processes = message.processes
-            elif isinstance(message, RunCommand):
+            elif isinstance(message, RunCommand | OpenSession):
                 _fork(message, fds, line, groups, processes)
             for fd in fds:
                 os.close(fd)
@@ -89,7 +98,7 @@ def _stand(groups: cgroups.Groups, line: socket.socket) -> NoReturn:
 
 
 def _fork(
-    request: RunCommand,
+    request: RunCommand | OpenSession,
     fds: list[int],
     line: socket.socket,
     groups: cgroups.Groups,
@@ -110,9 +119,22 @@ def _fork(
     line.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     reply = socket.socket(fileno=fds[0])
-    bounds = execution.Bounds(groups, joined, processes)
-    execution.execute(request, reply, execution.Streams(*fds[1:4]), fds[4], bounds)
+    work_in(request, reply, fds[1:-1], fds[-1], Bounds(groups, joined, processes))
     os._exit(0)
+
+
+def work_in(
+    request: RunCommand | OpenSession,
+    reply: socket.socket,
+    fds: list[int],
+    pidfd: int,
+    bounds: Bounds,
+) -> None:
+    """Do what is asked in a host, in a process of its own; `fds` are without the reply socket."""
+    if isinstance(request, RunCommand):
+        execute(request, reply, Streams(*fds), pidfd, bounds)
+    else:
+        converse(request, reply, Ends(fds[0], tuple(fds[1:])), pidfd, bounds)
 
 
 def _outlive_the_host() -> None:
