@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+
 from openai import AsyncOpenAI
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
@@ -14,6 +16,21 @@ SERVER = "server"
 """What a model of an OpenAI-compatible server is called by before its own name."""
 REQUEST_SECONDS = 300.0
 """How long a server may take for one answer."""
+
+
+class ServerModel(OpenAIChatModel):
+    """A model of an OpenAI-compatible server; closes its own connections when it is left."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        try:
+            return await super().__aexit__(kind, error, trace)
+        finally:
+            await self.client.close()
 
 
 def open_model(name: str, base_url: str | None, token: str | None) -> Model:
@@ -33,9 +50,7 @@ def open_model(name: str, base_url: str | None, token: str | None) -> Model:
         client = AsyncOpenAI(
             base_url=base_url, api_key=token or "none", max_retries=0, timeout=REQUEST_SECONDS
         )
-        return OpenAIChatModel(
-            name, provider=OpenAICompatibleProvider(SERVER, openai_client=client)
-        )
+        return ServerModel(name, provider=OpenAICompatibleProvider(SERVER, openai_client=client))
     try:
         return infer_model(name)
     except (UserError, ImportError, ValueError) as error:
