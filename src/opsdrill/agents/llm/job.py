@@ -9,7 +9,7 @@ turn_words    what became of them, told to the planner
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from opsdrill.agents.llm.tools import HostTools
 from opsdrill.agents.llm.watched import WatchedModel
 from opsdrill.agents.llm.worker import Ended, do_task, instructions
 from opsdrill.agents.task import TaskWork
-from opsdrill.errors import AgentUnavailable, OpsDrillError
+from opsdrill.errors import AgentUnavailable
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.hosts.secret import Secrets
 from opsdrill.model.agent import AgentSettings, Budgets
@@ -126,6 +126,25 @@ class LlmJob:
         return started
 
 
+async def together(work: Sequence[Coroutine[None, None, Ended]]) -> list[Ended]:
+    """What all of them end with. The first that fails ends the others, and is what is raised.
+
+    A `TaskGroup` of Python 3.11 would leave its parent marked as cancelled, which pydantic-ai takes
+    for a cancellation of everything that follows.
+    """
+    doing = [asyncio.create_task(one) for one in work]
+    try:
+        await asyncio.wait(doing, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for one in doing:
+            one.cancel()
+        await asyncio.gather(*doing, return_exceptions=True)
+    for one in doing:
+        if not one.cancelled() and (error := one.exception()) is not None:
+            raise error
+    return [one.result() for one in doing]
+
+
 class _Work:
     """The turns of one job."""
 
@@ -183,24 +202,23 @@ class _Work:
         for _, work in works:
             work.start()
         try:
-            async with asyncio.TaskGroup() as group:
-                doing = [
-                    group.create_task(self._do(work, task.host, task.description))
+            done = await together(
+                [
+                    self._do(work, task.host, task.description)
                     for (_, work), task in zip(works, turn.tasks, strict=True)
                 ]
-        except* BudgetSpent as several:
+            )
+        except BudgetSpent as error:
             for _, work in works:
                 if not work.ended:
-                    work.end("timed_out", "a budget was spent", str(several.exceptions[0]))
-            raise several.exceptions[0] from None
-        except* OpsDrillError as several:
-            raise several.exceptions[0] from None
+                    work.end("timed_out", "a budget was spent", str(error))
+            raise
         finally:
             for _, work in works:
                 work.cut_short()
         return [
-            (id, task.host, done.result())
-            for (id, _), task, done in zip(works, turn.tasks, doing, strict=True)
+            (id, task.host, ended)
+            for (id, _), task, ended in zip(works, turn.tasks, done, strict=True)
         ]
 
     def _task(self, host: str) -> tuple[str, TaskWork]:
