@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias, TypeGuard
 
 from opsdrill.model.rules import Where
-from opsdrill.model.sealed import OBJECTS, AnyCall, AnyRecord, AnyTask
+from opsdrill.model.sealed import OBJECTS, AnyCall, AnyRecord, AnyTask, SealedRecord
 from opsdrill.model.ticket import TicketMessage
 
 RAN = frozenset({"ran", "failed", "timed_out"})
@@ -51,8 +51,10 @@ class Values:
 
 def collect(record: AnyRecord, where: Where) -> Values:
     """Every value of a target: tasks in the record's order, messages in the order posted."""
+    # A lone surrogate cannot be written as JSON. The light reader of sealed records takes none.
+    whole = tuple if isinstance(record, SealedRecord) else _unicode
     if where in _OF_JOBS:
-        return Values(_unicode([text for text in _OF_JOBS[where](record) if text]))
+        return Values(whole([text for text in _OF_JOBS[where](record) if text]))
     of_task = _OF_TASKS[where]
     texts: list[str] = []
     tasks: list[str] = []
@@ -63,7 +65,7 @@ def collect(record: AnyRecord, where: Where) -> Values:
         if len(texts) > (ends[-1] if ends else 0):
             tasks.append(task.id)
             ends.append(len(texts))
-    return Values(_unicode(texts), tuple(tasks), tuple(ends))
+    return Values(whole(texts), tuple(tasks), tuple(ends))
 
 
 def _are_texts(found: _Texts) -> TypeGuard[Sequence[str]]:
@@ -71,7 +73,7 @@ def _are_texts(found: _Texts) -> TypeGuard[Sequence[str]]:
 
 
 def _unicode(texts: Sequence[str]) -> tuple[str, ...]:
-    # A lone surrogate cannot be written as JSON. One code point for one keeps spans right.
+    """Each lone surrogate replaced; one code point for one keeps spans right."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
