@@ -6,9 +6,9 @@ Every job has two hundred commands and messages. In turns, each a process of its
 end: OpsDrill from the records in its store, pydantic-evals from the same records as JSON lines,
 `inspect score` on a log of Inspect AI, promptfoo with a provider that gives back what is stored.
 What a process takes for one job counts as its start-up. Slower peers than the fastest run once.
-Then, over records in this process's memory: a plain loop of `re` that gives the same counts and
-spans, `re2.Set` for each value and nothing else, and grading, by seconds of CPU. Then more runs, up to a hundred
-thousand: the same thousand records of the store again and again.
+Then, over records in this process's memory, by seconds of CPU: a plain loop of `re` that gives the
+same counts and spans, `re2.Set` for each value and nothing else, and grading. Then more runs, up to
+a hundred thousand: the same thousand records of the store again and again.
 
 All must find the same. Prints medians in seconds and peak memory in MB of a process with all its
 children (proportional: what several share counts once). Fails unless OpsDrill takes, from stored
