@@ -17,7 +17,7 @@ TABLE = {
 BESIDE = {
     "runs list": {"cursor"},
     "scenarios list": {"problems"},
-    "lint": set(),
+    "lint": {"fixes"},
     "import": {"refused"},
     "regrade": {"graded", "changed", "preview", "summary", "notes"},
     "doctor": {"usable", "cleaned"},

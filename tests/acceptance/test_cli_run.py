@@ -74,7 +74,7 @@ def test_an_empty_selection_exits_with_2(cli: Cli, selection: list[str]) -> None
         (["run", QUEUE, "--agent", "noop", "--lab", "./nowhere.yaml"], "nowhere.yaml"),
         (
             ["run", QUEUE, "--agent", "noop", "--lab", "local"],
-            "the driver local cannot give hosts here",
+            "the driver local needs a lab that says more",
         ),
         (["run", QUEUE, "--agent", "noop", "--repeat", "0"], "must be at least 1"),
         (["run", QUEUE, "--agent", "noop", "--repeat", "x"], "must be a whole number"),

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing, importer_for
-from opsdrill.evidence.importers.source import Source
+from opsdrill.evidence.importers.importer import IMPORTERS, importer_for
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Source
 from opsdrill.grading.engine import grade
 from opsdrill.model.job import ToolCall
 from opsdrill.model.scenario import Scenario

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing, importer_for
-from opsdrill.evidence.importers.source import Source
+from opsdrill.evidence.importers.importer import IMPORTERS, importer_for
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Source
 from opsdrill.model.job import JobRecord
 
 FOLDER = Path(__file__).parent / "importers"

@@ -8,9 +8,9 @@ from opsdrill.app import scenarios
 from opsdrill.app.secrets import NO_LAB, mask_for
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
-from opsdrill.evidence.importers.importer import Imported
 from opsdrill.evidence.masked_spec import masked_scenario
 from opsdrill.evidence.masking import masked
+from opsdrill.evidence.transcripts.imported import Imported
 from opsdrill.grading.engine import Grader
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Result

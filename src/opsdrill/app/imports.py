@@ -14,10 +14,10 @@ from opsdrill.app.stores import opened_store
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
 from opsdrill.errors import InvalidInput, UsageError
-from opsdrill.evidence.importers.importer import Imported, Placing
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.evidence.masking import masked
+from opsdrill.evidence.transcripts.imported import Imported, Placing
 from opsdrill.grading.engine import Grader
 from opsdrill.model.fields import DNS_LABEL, HOSTS_LIMIT
 from opsdrill.model.host import HostAnswer

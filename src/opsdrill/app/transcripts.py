@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from opsdrill.errors import UsageError
-from opsdrill.evidence.importers.importer import Imported, Placing, importer_for
-from opsdrill.evidence.importers.source import Damaged, Source
+from opsdrill.evidence.importers.importer import importer_for
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masking import masked
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Damaged, Source
 from opsdrill.model.job import JobRecord
 from opsdrill.model.scenario import Scenario
 from opsdrill.scenarios.load import load_record

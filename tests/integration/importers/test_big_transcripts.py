@@ -32,8 +32,9 @@ ESCAPED = json.dumps(OUTPUT)
 CHILD = """
 import json, resource, sys
 from pathlib import Path
-from opsdrill.evidence.importers.importer import Placing, importer_for
-from opsdrill.evidence.importers.source import Source
+from opsdrill.evidence.importers.importer import importer_for
+from opsdrill.evidence.transcripts.imported import Placing
+from opsdrill.evidence.transcripts.source import Source
 source = Source.of(Path(sys.argv[1]))
 name, importer = importer_for(source)
 jobs = list(importer.read(source, Placing(host="web-01")))

@@ -1,1 +1,1 @@
-"""Other tools' transcripts, read as job records: one format a file, found by its content."""
+"""Importers of other tools' transcripts: one format a file, or a folder where it takes several."""

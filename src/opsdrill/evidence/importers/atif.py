@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import get_args
 
-from opsdrill.evidence.importers.call_ids import CallIds
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.outcome_text import outcome_in
-from opsdrill.evidence.importers.reading import items_of
-from opsdrill.evidence.importers.rows import listing, mapping, number, row, spoken, text
-from opsdrill.evidence.importers.rows import whole as integer
-from opsdrill.evidence.importers.source import Damaged, Source
-from opsdrill.evidence.importers.tools import Known, known
-from opsdrill.evidence.importers.transcript import Transcript
-from opsdrill.evidence.importers.work import Work
+from opsdrill.evidence.transcripts.call_ids import CallIds
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.outcome_text import outcome_in
+from opsdrill.evidence.transcripts.reading import items_of
+from opsdrill.evidence.transcripts.rows import listing, mapping, number, row, spoken, text
+from opsdrill.evidence.transcripts.rows import whole as integer
+from opsdrill.evidence.transcripts.source import Damaged, Source
+from opsdrill.evidence.transcripts.tools import Known, known
+from opsdrill.evidence.transcripts.transcript import Transcript
+from opsdrill.evidence.transcripts.work import Work
 from opsdrill.model.job import Outcome, ToolKind
 
 _PARTS = (

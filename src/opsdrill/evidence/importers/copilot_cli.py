@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from opsdrill.evidence.importers.call_ids import CallIds
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.patch import files_of
-from opsdrill.evidence.importers.reading import rows_of
-from opsdrill.evidence.importers.rows import listing, mapping, row, spoken, text, whole, within
-from opsdrill.evidence.importers.source import Source
-from opsdrill.evidence.importers.transcript import Transcript
-from opsdrill.evidence.importers.work import Work
+from opsdrill.evidence.transcripts.call_ids import CallIds
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.patch import files_of
+from opsdrill.evidence.transcripts.reading import rows_of
+from opsdrill.evidence.transcripts.rows import listing, mapping, row, spoken, text, whole, within
+from opsdrill.evidence.transcripts.source import Source
+from opsdrill.evidence.transcripts.transcript import Transcript
+from opsdrill.evidence.transcripts.work import Work
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _PREFIXES = ("session.", "assistant.", "tool.", "user.message", "subagent.")

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from opsdrill.evidence.importers.call_ids import CallIds
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.reading import items_of, rows_of
-from opsdrill.evidence.importers.rows import listing, mapping, spoken, text, whole
-from opsdrill.evidence.importers.source import Source
-from opsdrill.evidence.importers.transcript import Transcript
+from opsdrill.evidence.transcripts.call_ids import CallIds
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.reading import items_of, rows_of
+from opsdrill.evidence.transcripts.rows import listing, mapping, spoken, text, whole
+from opsdrill.evidence.transcripts.source import Source
+from opsdrill.evidence.transcripts.transcript import Transcript
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _EDITS: dict[str | None, ToolKind] = {

@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from opsdrill.errors import InvalidInput, Problem
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.source import Source
-from opsdrill.model.job import JobRecord
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Source
 from opsdrill.registry import Registry
-
-
-@dataclass(frozen=True, slots=True)
-class Placing:
-    """What the one who imports says about where commands ran.
-
-    Args:
-        host: the host of whatever names none; None: nobody said.
-        split_ssh: take a command that only runs another one over `ssh HOST` for that host's.
-    """
-
-    host: str | None = None
-    split_ssh: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """One job that a file tells of.
-
-    Args:
-        name: what tells it from others in the same file; empty where there is only one.
-        format: the importer's name.
-        agent: the program that wrote the transcript, with its version and model where known.
-        record: the job record. Not masked yet.
-        warnings: what could not be read or had to be guessed, a sentence each.
-    """
-
-    name: str
-    format: str
-    agent: str | None
-    record: JobRecord
-    warnings: tuple[str, ...] = ()
 
 
 class Importer(Protocol):
@@ -84,5 +51,5 @@ def importer_for(source: Source) -> tuple[str, Importer]:
     raise InvalidInput(
         "transcript",
         [Problem("", f"is of no format that is known here ({glimpse.shape})", file=source.name)],
-        hint=f"known: job record, {', '.join(titles)}",
+        hint=f"known: job record (opsdrill.job/1), {', '.join(titles)}",
     )

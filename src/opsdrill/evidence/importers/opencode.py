@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opsdrill.evidence.importers.call_ids import CallIds
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.patch import files_of
-from opsdrill.evidence.importers.reading import items_of
-from opsdrill.evidence.importers.rows import listing, mapping, number, text, whole, within
-from opsdrill.evidence.importers.source import Source
-from opsdrill.evidence.importers.transcript import Transcript
+from opsdrill.evidence.transcripts.call_ids import CallIds
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.patch import files_of
+from opsdrill.evidence.transcripts.reading import items_of
+from opsdrill.evidence.transcripts.rows import listing, mapping, number, text, whole, within
+from opsdrill.evidence.transcripts.source import Source
+from opsdrill.evidence.transcripts.transcript import Transcript
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _EDITS: dict[str | None, ToolKind] = {

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.importer import Imported, Placing
-from opsdrill.evidence.importers.reading import items_of
-from opsdrill.evidence.importers.rows import listing, mapping, number, row, spoken, text, whole
-from opsdrill.evidence.importers.source import Damaged, Source
-from opsdrill.evidence.importers.transcript import Transcript
-from opsdrill.evidence.importers.work import Work
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.reading import items_of
+from opsdrill.evidence.transcripts.rows import listing, mapping, number, row, spoken, text, whole
+from opsdrill.evidence.transcripts.source import Damaged, Source
+from opsdrill.evidence.transcripts.transcript import Transcript
+from opsdrill.evidence.transcripts.work import Work
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _PARTS = ("trajectory", "history", "info", "replay_config", "attempts")

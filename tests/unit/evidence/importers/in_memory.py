@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from opsdrill.errors import InvalidInput, OpsDrillError
-from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing
-from opsdrill.evidence.importers.source import Source
+from opsdrill.evidence.importers.importer import IMPORTERS
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Source
 from opsdrill.model.job import JobRecord, Task, ToolCall
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "importers"

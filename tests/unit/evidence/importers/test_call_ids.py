@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.evidence.importers.call_ids import CallIds
+from opsdrill.evidence.transcripts.call_ids import CallIds
 
 
 def test_a_name_that_comes_again_is_another_call() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.unit.evidence.importers.in_memory import source_of, state_of, task_of
 
-from opsdrill.evidence.importers.importer import Placing
-from opsdrill.evidence.importers.ledger import Ledger
-from opsdrill.evidence.importers.reading import items_of, rows_of
-from opsdrill.evidence.importers.rows import DEPTH, too_deep
-from opsdrill.evidence.importers.transcript import TOLD, Transcript
+from opsdrill.evidence.transcripts.imported import Placing
+from opsdrill.evidence.transcripts.ledger import Ledger
+from opsdrill.evidence.transcripts.reading import items_of, rows_of
+from opsdrill.evidence.transcripts.rows import DEPTH, too_deep
+from opsdrill.evidence.transcripts.transcript import TOLD, Transcript
 
 
 def transcript() -> Transcript:

@@ -29,9 +29,11 @@ from tests.unit.evidence.importers.in_memory import (
 )
 
 from opsdrill.errors import InvalidInput, OpsDrillError, UsageError
-from opsdrill.evidence.importers import inspect_parts, zips
-from opsdrill.evidence.importers.importer import IMPORTERS, Imported, Placing
-from opsdrill.evidence.importers.source import Source
+from opsdrill.evidence.importers.importer import IMPORTERS
+from opsdrill.evidence.importers.inspect import parts as inspect_parts
+from opsdrill.evidence.transcripts import zips
+from opsdrill.evidence.transcripts.imported import Imported, Placing
+from opsdrill.evidence.transcripts.source import Source
 
 FORMAT = "inspect"
 LOG = golden(FORMAT, "log.json")

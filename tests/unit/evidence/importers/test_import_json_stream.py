@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.evidence.importers.glimpse import Glimpse
-from opsdrill.evidence.importers.json_stream import DEPTH_LIMIT, JsonStream
-from opsdrill.evidence.importers.rows import row
+from opsdrill.evidence.transcripts.glimpse import Glimpse
+from opsdrill.evidence.transcripts.json_stream import DEPTH_LIMIT, JsonStream
+from opsdrill.evidence.transcripts.rows import row
 
 
 class _Dribble(io.BytesIO):

@@ -26,7 +26,7 @@ from tests.unit.evidence.importers.in_memory import (
 )
 
 from opsdrill.errors import InvalidInput
-from opsdrill.evidence.importers import otel
+from opsdrill.evidence.importers.otel import importer as otel
 
 FORMAT = "otel"
 AGENTS = golden(FORMAT, "agents.json")

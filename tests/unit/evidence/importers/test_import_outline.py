@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import source_of
 
-from opsdrill.evidence.importers.outline import objects, outline
+from opsdrill.evidence.transcripts.outline import objects, outline
 
 TEXTS = st.text() | st.sampled_from(['"', "\\", '\\"', "}]", "[{", '{"a": [', ":,"])
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(

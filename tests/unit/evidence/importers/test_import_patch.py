@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.evidence.importers.patch import files_of
+from opsdrill.evidence.transcripts.patch import files_of
 
 
 def test_each_file_has_its_kind_and_its_part() -> None:

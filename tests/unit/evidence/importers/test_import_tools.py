@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opsdrill.evidence.importers.tools import known
+from opsdrill.evidence.transcripts.tools import known
 
 
 @pytest.mark.parametrize(

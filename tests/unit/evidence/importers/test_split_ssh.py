@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from opsdrill.evidence.importers.importer import Placing
-from opsdrill.evidence.importers.split_ssh import over_ssh
-from opsdrill.evidence.importers.transcript import Transcript
+from opsdrill.evidence.transcripts.imported import Placing
+from opsdrill.evidence.transcripts.split_ssh import over_ssh
+from opsdrill.evidence.transcripts.transcript import Transcript
 from opsdrill.model.job import ToolCall
 
 

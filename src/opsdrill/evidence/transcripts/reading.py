@@ -1,0 +1,48 @@
+"""Reading a damaged transcript as far as it goes; what is missing is told to the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opsdrill.evidence.transcripts.ledger import Ledger
+from opsdrill.evidence.transcripts.source import Damaged, Line, Source
+
+
+def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
+    """The objects on its lines, in order.
+
+    A line that is no JSON may have held evidence. Only a last one that does not even look like it
+    is some other program's word.
+    """
+    bad: Line | None = None
+    try:
+        for line in source.lines():
+            if bad is not None:
+                ledger.lose("a line in the middle cannot be read")
+                bad = None
+            if line.long:
+                ledger.lose("a line is too long to be read")
+            elif isinstance(line.value, dict):
+                yield line.value
+            elif line.value is None and not line.null:
+                bad = line
+            else:
+                ledger.warn("a line holds no JSON object and was left out")
+    except Damaged as damage:
+        ledger.lose(str(damage))
+    if bad is not None and bad.foreign:
+        ledger.warn("the last line is no part of the transcript and was left out")
+    elif bad is not None:
+        ledger.lose("the last line breaks off")
+
+
+def items_of(source: Source, path: str, ledger: Ledger) -> Iterator[dict[str, object]]:
+    """The objects at a path of the single document that it is, in order."""
+    try:
+        for item in source.items(path):
+            if isinstance(item, dict):
+                yield item
+            else:
+                ledger.warn(f"something in {path.removesuffix('.item')} is no object")
+    except Damaged as damage:
+        ledger.lose(str(damage))
