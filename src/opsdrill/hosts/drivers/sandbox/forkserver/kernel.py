@@ -49,6 +49,7 @@ _MOUNT_ATTR_RDONLY = 0x1
 _MOUNT_ATTR_NOSUID = 0x2
 _MOUNT_ATTR_NODEV = 0x4
 _AT_EMPTY_PATH = 0x1000
+_AT_RECURSIVE = 0x8000
 _AT_FDCWD = -100
 _SIGCHLD = 17
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -100,7 +101,7 @@ def setns(fd: int, flags: int) -> None:
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
     _checked(
         _libc.mount(
-            source.encode(),
+            os.fsencode(source),
             os.fsencode(target),
             kind.encode() if kind else None,
             ctypes.c_ulong(flags),
@@ -117,19 +118,25 @@ def bind(source: str, target: str, *, read_only: bool = False) -> None:
         _forbid(target, _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID)
 
 
+def show_tree(source: str, target: str) -> None:
+    """Show `source` and all that is mounted below it at `target`, only to be read."""
+    mount(source, target, None, MS_BIND | MS_REC)
+    _forbid(target, _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, _AT_RECURSIVE)
+
+
 def forbid_writing(target: str) -> None:
     """Make the mount at `target` read-only."""
     _forbid(target, _MOUNT_ATTR_RDONLY)
 
 
-def _forbid(target: str, attributes: int) -> None:
+def _forbid(target: str, attributes: int, how: int = 0) -> None:
     # mount_setattr only adds; MS_REMOUNT would have to repeat what an outer namespace locked.
     setting = ctypes.create_string_buffer(struct.pack("=4Q", attributes, 0, 0, 0))
     result = _syscall(
         _SYS_MOUNT_SETATTR,
         ctypes.c_int(_AT_FDCWD),
         ctypes.c_char_p(os.fsencode(target)),
-        ctypes.c_uint(0),
+        ctypes.c_uint(how),
         setting,
         ctypes.c_size_t(32),
     )
