@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from opsdrill.agents.http import openapi
 from opsdrill.agents.script import Script
 from opsdrill.model.host import HostAnswers
 from opsdrill.model.job import JobRecord
@@ -39,6 +40,8 @@ def generated() -> Iterator[tuple[Path, str]]:
     """Every generated file with the text that it should hold."""
     for name, (model, mode) in MODELS.items():
         yield SCHEMAS / f"{name}.schema.json", schema(model, mode)
+    services = json.dumps(openapi.document(), indent=2, ensure_ascii=False)
+    yield ROOT / "docs" / "reference" / "http-agents.openapi.json", services + "\n"
 
 
 def schema(model: type[BaseModel], mode: Mode) -> str:

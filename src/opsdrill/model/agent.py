@@ -13,6 +13,8 @@ from opsdrill.model.secret import VARIABLE, SecretReference
 Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
 """The name of an environment variable."""
 
+LISTENING = r"^([0-9.]{7,15}|\[[0-9a-f:]{2,39}\]|localhost):[0-9]{1,5}$"
+
 ServerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,29}$")]
 
 
@@ -65,6 +67,8 @@ class AgentSettings(Written):
     """What the agent's own service or the model's server is logged in to with."""
     signing_key: SecretReference | None = None
     """What call-backs of the agent's service are signed with."""
+    callback: Annotated[str, StringConstraints(pattern=LISTENING)] | None = None
+    """Where call-backs are listened for, `ADDRESS:PORT`; left out, events are polled."""
     budgets: Budgets | None = None
     deny: Items[NotBlank] = ()
     """Patterns of commands that are refused before they run."""

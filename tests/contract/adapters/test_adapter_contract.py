@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.integration.example_service import example_service
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter, AdapterContext, Assignment
 from opsdrill.errors import OpsDrillError, UsageError
@@ -79,15 +83,24 @@ def _script(folder: Path) -> AdapterContext:
     return AdapterContext(argument="agent.yaml", folder=folder)
 
 
+@cache
+def service() -> str:
+    """The address of the example service; it runs until the tests are over."""
+    started = ExitStack()
+    atexit.register(started.close)
+    return started.enter_context(example_service())
+
+
 CASES: dict[str, Make] = {
     "script": _script,
     "noop": lambda _folder: AdapterContext(),
     "reference": lambda _folder: AdapterContext(reference=REFERENCE),
+    "http": lambda _folder: AdapterContext(argument=service()),
     "llm": lambda _folder: AdapterContext(
         argument="test", settings=AgentSettings(budgets=Budgets(tasks=2))
     ),
 }
-ANY_HOSTS = ("noop", "llm")
+ANY_HOSTS = ("noop", "llm", "http")
 """Adapters that work on whatever hosts there are, and on none."""
 
 

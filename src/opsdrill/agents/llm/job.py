@@ -19,7 +19,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 
 from opsdrill.agents.adapter import Assignment
-from opsdrill.agents.llm.deny import DenyList
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.llm.meter import BudgetSpent, Meter, Tally
 from opsdrill.agents.llm.planner import NextTurn, Planner, Resolve, first_words, turn_words
 from opsdrill.agents.llm.provider import open_model

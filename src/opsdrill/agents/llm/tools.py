@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic_ai.toolsets import FunctionToolset
 
-from opsdrill.agents.llm.deny import DenyList
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.llm.fence import TEXT_KEPT, fenced
 from opsdrill.agents.task import TaskWork, output_of
 from opsdrill.model.host import HostAnswer
