@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from pydantic import ValidationError
 
 from opsdrill.errors import EventRefused
 from opsdrill.evidence.unfinished import INTERRUPTED, covered, outcome_of, status_of
 from opsdrill.model.event import (
+    Confirmed,
     Covered,
+    Isolated,
     JobCreated,
     JobEnded,
     JobEvent,
     NoJob,
     Planned,
     Posted,
+    Reported,
     Resolved,
     Said,
     TaskCreated,
@@ -60,6 +64,8 @@ class Draft:
         self._plan: str | None = None
         self._resolved: Resolved | None = None
         self._used: Used | None = None
+        self._isolation: Literal["namespaces", "none"] | None = None
+        self._reported_by: str | None = None
         self._coverage = Coverage(default=Seen(state="whole", why="recorded live"))
         self._tasks: dict[str, _TaskDraft] = {}
 
@@ -69,7 +75,7 @@ class Draft:
         A ticket becomes a job once, or never. Everything but posts and coverage needs a job;
         a task is created once, starts once, works only from its start to its end, and ends
         once; a call has an id of its own in its task and returns once, also after its task
-        ended. Usage may come late. Nothing follows the end of a job.
+        ended. Usage may come late, and that a call was reported too. Nothing follows the end of a job.
 
         Raises:
             EventRefused: it cannot.
@@ -82,7 +88,7 @@ class Draft:
         if self._ended is not None:
             return "the job has ended"
         match event:
-            case Posted() | Covered():
+            case Posted() | Covered() | Isolated():
                 return None
             case JobCreated() | NoJob():
                 if self._job is not None:
@@ -94,7 +100,7 @@ class Draft:
                 )
             case _ if self._job is None:
                 return "there is no job"
-            case Planned() | Resolved() | JobEnded() | Used(task=None):
+            case Planned() | Resolved() | JobEnded() | Reported() | Used(task=None):
                 return None
             case TaskCreated():
                 if not event.task or not event.host:
@@ -108,7 +114,8 @@ class Draft:
                 return self._against_task(event)
 
     def _against_task(
-        self, event: TaskStarted | ToolCalled | ToolReturned | Said | Used | TaskEnded
+        self,
+        event: TaskStarted | ToolCalled | ToolReturned | Confirmed | Said | Used | TaskEnded,
     ) -> str | None:
         task = self._tasks.get(event.task or "")
         if task is None:
@@ -116,6 +123,10 @@ class Draft:
         match event:
             case Used():
                 return None
+            case Confirmed():
+                call = task.calls.get(event.call)
+                seen = call is not None and call.witness != "agent"
+                return None if seen else f"the gateway saw no call {event.call!r:.80}"
             case ToolReturned():
                 return (
                     None if event.call in task.open else f"no call {event.call!r:.80} is under way"
@@ -153,6 +164,10 @@ class Draft:
                 self._resolved = event
             case Covered():
                 self._coverage = event.coverage
+            case Isolated():
+                self._isolation = event.isolation
+            case Reported():
+                self._reported_by = event.by
             case JobEnded():
                 self._ended = event
             case Used(task=None):
@@ -178,6 +193,8 @@ class Draft:
                 },
             ),
             stop=self._stop(),
+            isolation=self._isolation,
+            reported_by=self._reported_by,
         )
 
     def _job_so_far(self) -> Job | None:
@@ -238,7 +255,8 @@ class Draft:
 
 
 def _take(
-    task: _TaskDraft, event: TaskStarted | ToolCalled | ToolReturned | Said | Used | TaskEnded
+    task: _TaskDraft,
+    event: TaskStarted | ToolCalled | ToolReturned | Confirmed | Said | Used | TaskEnded,
 ) -> None:
     match event:
         case TaskStarted():
@@ -256,6 +274,9 @@ def _take(
                     "ended_at": event.at,
                 }
             )
+        case Confirmed():
+            call = task.calls[event.call]
+            task.calls[event.call] = call.model_copy(update={"witness": "both"})
         case Said():
             task.messages.append(AgentMessage(at=event.at, text=event.text))
         case Used():

@@ -60,6 +60,11 @@ class Recorder:
         self._last: datetime | None = None
         self._lock = threading.Lock()
 
+    @property
+    def mask(self) -> Mask:
+        """What is masked in all that is kept."""
+        return self._mask
+
     def record(self, event: JobEvent) -> None:
         """Keep one event; without a time it gets the present one.
 

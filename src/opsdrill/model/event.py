@@ -97,6 +97,14 @@ class ToolReturned(_Event):
     output: str | None = None
 
 
+class Confirmed(_Event):
+    """A call that the gateway saw is in the agent's own report too."""
+
+    event: Literal["confirmed"] = "confirmed"
+    task: str
+    call: str
+
+
 class Said(_Event):
     """An answer or response of the agent."""
 
@@ -135,6 +143,21 @@ class JobEnded(_Event):
     fault: Fault | None = None
 
 
+class Reported(_Event):
+    """The agent's own report was read, and held against what the gateway saw."""
+
+    event: Literal["reported"] = "reported"
+    by: str
+    """The program that wrote it."""
+
+
+class Isolated(_Event):
+    """How far the agent was kept apart from the machine that it ran on."""
+
+    event: Literal["isolated"] = "isolated"
+    isolation: Literal["namespaces", "none"]
+
+
 class Covered(_Event):
     """What this adapter can know; without it the recorder says `whole`, for it saw everything."""
 
@@ -144,7 +167,7 @@ class Covered(_Event):
 
 JobEvent = Annotated[
     JobCreated | NoJob | Planned | Posted | TaskCreated | TaskStarted | ToolCalled | ToolReturned
-    | Said | Used | TaskEnded | Resolved | JobEnded | Covered,
+    | Confirmed | Said | Used | TaskEnded | Resolved | JobEnded | Reported | Isolated | Covered,
     Field(discriminator="event"),
 ]  # fmt: skip
 JOB_EVENT: TypeAdapter[JobEvent] = TypeAdapter(JobEvent)

@@ -169,6 +169,9 @@ class JobRecord(Recorded):
     coverage: Coverage
     stop: Stop | None = None
     isolation: Literal["namespaces", "none"] | None = None
+    reported_by: str | None = None
+    """The program whose own report was held against what the gateway saw; null: there is none.
+    Then a call of witness `gateway` was not reported, and one that is `claimed` never ran."""
 
     @model_validator(mode="after")
     def _task_ids_differ(self) -> JobRecord:
