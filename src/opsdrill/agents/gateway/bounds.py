@@ -1,0 +1,27 @@
+"""How much a client may ask of the gateway."""
+
+from __future__ import annotations
+
+CONNECTIONS = 256
+"""Connections at once, of all hosts together."""
+CHANNELS = 64
+"""Channels at once of one connection."""
+SESSIONS = 512
+"""Channels at once of all connections together."""
+LOGIN_SECONDS = 30.0
+"""Seconds in which a connection must have introduced itself and logged in."""
+LOGIN_TRIES = 12
+"""Requests to log in of one connection."""
+REFUSALS = 100
+"""Refused requests of one connection that are recorded; with one more it ends."""
+WINDOW = 512 * 1024
+"""Bytes that a channel takes before they are passed on."""
+WAITING = 64 * 1024
+"""Bytes that wait to be passed on after which no more are taken."""
+COMMAND = 1024 * 1024
+"""Bytes of a command at most."""
+ENVIRONMENT = 32
+"""Variables of a session; each of `VARIABLE` bytes at most."""
+VARIABLE = 1024
+REKEY_BYTES = 1 << 30
+"""Bytes after which a connection gets new keys."""

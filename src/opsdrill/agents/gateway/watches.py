@@ -1,0 +1,60 @@
+"""Which watch a session gets, by what was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opsdrill.agents.gateway.copy_watch import (
+    RsyncWatch,
+    ScpWatch,
+    copies,
+    receives_rsync,
+    scp_target,
+)
+from opsdrill.agents.gateway.sftp_watch import SftpWatch
+from opsdrill.agents.gateway.watch import CommandWatch, Watch
+from opsdrill.hosts.command import quote
+from opsdrill.hosts.session import SessionRequest
+from opsdrill.model.host import Command
+
+if TYPE_CHECKING:
+    from opsdrill.agents.gateway.door import Door
+
+_ASK_SECONDS = 10.0
+
+
+def watch_for(
+    door: Door, request: SessionRequest, text: str | None
+) -> tuple[SessionRequest, Watch]:
+    """The watch of a session, and what is to be opened for it.
+
+    Args:
+        door: where the client came in.
+        request: what it asked for.
+        text: a command as it is recorded; None: there is none.
+    """
+    witness, host, user = door.witness, door.name, request.user
+    if request.files:
+        return request, SftpWatch(witness, host, user)
+    if text is None:
+        return request, CommandWatch(witness, host, user, "")
+    if receives_rsync(text):
+        return request, RsyncWatch(witness, host, user, text, keeps=False)
+    if not copies(text):
+        return request, CommandWatch(witness, host, user, text)
+    if not _writes(text):
+        return request, CommandWatch(witness, host, user, text, keeps=False)
+    target = scp_target(text)
+
+    async def is_folder(path: str) -> bool:
+        answer = await door.host.run(
+            Command(run=f"test -d {quote(path)}", user=user, timeout=_ASK_SECONDS)
+        )
+        return answer.exit_code == 0
+
+    return request, ScpWatch(witness, host, user, text, target=target, is_folder=is_folder)
+
+
+def _writes(command: str) -> bool:
+    """An scp that is the far side of a copy to the host."""
+    return any(word.startswith("-") and "t" in word for word in command.split()[1:])
