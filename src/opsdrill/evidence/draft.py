@@ -75,7 +75,8 @@ class Draft:
         A ticket becomes a job once, or never. Everything but posts and coverage needs a job;
         a task is created once, starts once, works only from its start to its end, and ends
         once; a call has an id of its own in its task and returns once, also after its task
-        ended. Usage may come late, and that a call was reported too. Nothing follows the end of a job.
+        ended. Usage may come late, and so may the word that a call was reported. Nothing follows
+        the end of a job.
 
         Raises:
             EventRefused: it cannot.
