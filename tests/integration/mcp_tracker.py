@@ -1,4 +1,4 @@
-"""An MCP server of its own: one tool over standard input and output, `close_ticket`."""
+"""An MCP server of its own: one tool, `close_ticket`, over standard input and output."""
 
 from __future__ import annotations
 
@@ -37,8 +37,16 @@ def answer(method: str, params: dict[str, object]) -> object:
             return {}
 
 
-for line in sys.stdin:
+def spoken(line: str | bytes) -> str | None:
+    """The answer to one message, if it wants one."""
     asked = json.loads(line)
-    if "id" in asked:
-        result = answer(asked["method"], asked.get("params") or {})
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    if "id" not in asked:
+        return None
+    result = answer(asked["method"], asked.get("params") or {})
+    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        if said := spoken(line):
+            print(said, flush=True)

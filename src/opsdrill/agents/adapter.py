@@ -49,6 +49,11 @@ class AdapterContext:
         reference: the scenario's known right fix. For the `reference` control only: an adapter
             that hands it to an agent under test gives the answer away.
         settings: what the `agents.yaml` says beside that; only keys that the adapter `keeps`.
+        run: the run's id.
+        keep: a folder of the run's own, for what an agent leaves that is no event; it need not
+            exist. None: nothing of that is kept.
+        hidden: folders that an agent on this machine must not see: they hold rules, secrets, labs
+            and other runs.
     """
 
     argument: str | None = None
@@ -56,12 +61,17 @@ class AdapterContext:
     scenario_folder: Path | None = None
     reference: tuple[Step, ...] = ()
     settings: AgentSettings = field(default_factory=AgentSettings)
+    run: str = ""
+    keep: Path | None = None
+    hidden: tuple[Path, ...] = ()
 
 
 class Adapter(Protocol):
     """Drives one agent through one job. Made anew for every run, by `ADAPTERS.get(name)(context)`.
 
     A class attribute `keeps` names the keys of `AgentSettings` that it keeps to, if there are any.
+    A method `async def hello(self) -> str`, where there is one, asks the agent whether it answers
+    and says who does; it may cost something. It raises as `preflight` does.
 
     `__init__` raises UsageError for an argument that cannot be, InvalidInput for a broken file.
     """

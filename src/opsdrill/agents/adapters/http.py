@@ -40,14 +40,20 @@ class HttpAdapter:
             raise UsageError("`callback` needs a `signing_key`, so that call-backs are known to be")
 
     async def preflight(self, hosts: tuple[str, ...]) -> None:  # noqa: ARG002
+        await self.hello()
+
+    async def hello(self) -> str:
+        """The service that answers, having been asked. Raises as `preflight` does."""
         async with self._service() as service:
             try:
-                await service.greet()
+                greeting = await service.greet()
             except (ServiceSilent, ServiceRefused, ProtocolBroken) as error:
                 raise AgentUnavailable(
                     f"the service at {self._url} cannot be used: {error}",
                     hint="it must answer GET as the page http-agents says",
                 ) from error
+        named = f"the service {greeting.name}" if greeting.name else f"the service at {self._url}"
+        return f"{named}, the model {greeting.model}" if greeting.model else named
 
     async def work(self, assignment: Assignment, recorder: Recorder) -> None:
         settings = self._settings

@@ -50,6 +50,10 @@ class LlmAdapter:
     async def preflight(self, hosts: tuple[str, ...]) -> None:  # noqa: ARG002
         self._job()
 
+    async def hello(self) -> str:
+        """The model that answers, having been asked. Raises as `preflight` and `work` do."""
+        return f"the model {await self._job().hello()}"
+
     async def work(self, assignment: Assignment, recorder: Recorder) -> None:
         await self._job().work(assignment, recorder)
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai.exceptions import ModelContextWindowExceededError, UnexpectedModelBehavior
-from pydantic_ai.models import Model
+from pydantic_ai.messages import ModelMessage, ModelRequest
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.toolsets import AbstractToolset
 
 from opsdrill.agents.adapter import Assignment
@@ -23,7 +24,7 @@ from opsdrill.agents.deny import DenyList
 from opsdrill.agents.llm.meter import BudgetSpent, Meter, Tally
 from opsdrill.agents.llm.planner import NextTurn, Planner, Resolve, first_words, turn_words
 from opsdrill.agents.llm.provider import open_model
-from opsdrill.agents.llm.refusal import WAITS
+from opsdrill.agents.llm.refusal import WAITS, tried
 from opsdrill.agents.llm.servers import recorded, server_tools
 from opsdrill.agents.llm.tools import HostTools
 from opsdrill.agents.llm.watched import WatchedModel
@@ -86,6 +87,19 @@ class LlmJob:
             server: server_tools(server, how, folder)
             for server, how in (settings.mcp_servers or {}).items()
         }
+
+    async def hello(self) -> str:
+        """Ask the model for one word; the name of the model that answered.
+
+        Raises:
+            AgentUnavailable: the provider refuses.
+        """
+        asked: list[ModelMessage] = [ModelRequest.user_text_prompt("Answer with the word: ready")]
+        async with self._model as model:
+            answer = await tried(
+                lambda: model.request(asked, None, ModelRequestParameters()), self._waits
+            )
+        return answer.model_name or self._name
 
     async def work(self, assignment: Assignment, recorder: Recorder) -> None:
         """Work the ticket to its end.

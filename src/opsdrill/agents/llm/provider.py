@@ -54,7 +54,7 @@ def open_model(name: str, base_url: str | None, token: str | None) -> Model:
     try:
         return infer_model(name)
     except (UserError, ImportError, ValueError) as error:
-        said = " ".join(str(error).split())[:300]
+        said = " ".join(str(error).split()).partition(". ")[0][:300]  # what follows is advice
         raise AgentUnavailable(
             f"the model {name} cannot be used: {said}",
             hint="write it as llm:PROVIDER:MODEL, with the provider's login in the environment",

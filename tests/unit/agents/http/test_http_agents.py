@@ -402,7 +402,9 @@ async def test_preflight_finds_what_is_no_service(reply: Reply) -> None:
         with pytest.raises(AgentUnavailable):
             await Impatient(AdapterContext(argument=service.url)).preflight(())
     async with serving(FakeService([])) as service:
-        await Impatient(AdapterContext(argument=service.url)).preflight(())
+        adapter = Impatient(AdapterContext(argument=service.url))
+        await adapter.preflight(())
+        assert await adapter.hello() == "the service test, the model m"
 
 
 async def test_redirects_are_not_followed_and_proxies_not_asked(

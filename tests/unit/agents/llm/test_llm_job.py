@@ -14,6 +14,7 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
+from tests.integration import mcp_tracker
 from tests.integration.model_server import (
     Answer,
     Asked,
@@ -453,6 +454,60 @@ async def test_an_mcp_server_that_does_not_start_is_told(tmp_path: Path) -> None
     )
     with pytest.raises(AgentUnavailable, match="the MCP server tracker cannot be used"):
         await Drill().work(brain(finish()), settings)
+
+
+async def serve_tracker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The tracker over HTTP, for whoever has its token."""
+    try:
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode().lower():
+            found = re.search(r"content-length: (\d+)", head)
+            body = await reader.readexactly(int(found[1])) if found else b""
+            said, status = "", 202
+            if not head.startswith("post"):
+                status = 405
+            elif "authorization: bearer s3cret" not in head:
+                status = 401
+            elif answer := mcp_tracker.spoken(body):
+                said, status = answer, 200
+            kind = "content-type: application/json\r\n" if said else ""
+            writer.write(
+                f"HTTP/1.1 {status} X\r\n{kind}content-length: {len(said)}\r\n\r\n{said}".encode()
+            )
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def test_an_mcp_server_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKER_TOKEN", "s3cret")
+    monkeypatch.delenv("TRACKER_USER", raising=False)
+    server = await asyncio.start_server(serve_tracker, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    steps = (call("tracker_close_ticket", id=7), finish())
+    try:
+        tracker = McpServer(url=url, token=SecretSource(env="TRACKER_TOKEN"))
+        settings = AgentSettings(mcp_servers={"tracker": tracker})
+        record = await Drill().work(brain(*steps), settings)
+        bare = AgentSettings(mcp_servers={"tracker": McpServer(url=url)})
+        with pytest.raises(AgentUnavailable, match="the MCP server tracker cannot be used"):
+            await Drill().work(brain(*steps), bare)
+    finally:
+        server.close()
+        await server.wait_closed()
+    [closed] = record.tasks[0].tool_calls
+    assert (closed.kind, closed.outcome, closed.output) == ("mcp", "ran", "closed by nobody")
+
+
+async def test_it_says_which_model_answers() -> None:
+    adapter = LlmAdapter(AdapterContext(argument="test"))
+    assert await adapter.hello() == "the model test"
+    gone = AgentSettings(base_url="http://127.0.0.1:9/v1")
+    adapter = LlmAdapter(AdapterContext(argument="m", settings=gone))
+    adapter.waits = (0.0,)
+    with pytest.raises(ProviderRefused):
+        await adapter.hello()
 
 
 async def test_a_failed_mcp_call_is_recorded_as_failed() -> None:
