@@ -79,6 +79,10 @@ for node in null:3 zero:5 full:7 random:8 urandom:9; do
   mknod -m 666 "tree/dev/${node%:*}" c 1 "${node#*:}"
 done
 mkdir -m 1777 tree/dev/shm
+mknod -m 666 tree/dev/tty c 5 0
+mkdir tree/dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts tree/dev/pts
+ln -s pts/ptmx tree/dev/ptmx
 ln -s /proc/self/fd tree/dev/fd
 hostname "$name"
 cat > tree/etc/ssh/sshd_config

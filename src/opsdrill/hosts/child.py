@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Protocol
 
@@ -38,6 +38,94 @@ class Listener(Protocol):
 
     def finished(self) -> None:
         """It ended, and nothing more of its output comes."""
+
+
+class Started:
+    """A process that we start, and whose end we take note of.
+
+    It belongs to the event loop that runs when it is made, and is called from there only.
+
+    Args:
+        argv: the program and its arguments.
+        ended: told its status, a signal as a negative number; None: somebody else took note of it,
+            and nobody knows. Never called before this call is over.
+        files: its standard input, output and error, as of `subprocess.Popen`.
+        environment: None: this process's own.
+        folder: where it starts; None: this process's own.
+        own_session: it is started in a session of its own.
+
+    Attributes:
+        pipes: our ends of those of its `files` that are to be pipes.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: an argument that no process can have.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str] | Sequence[bytes],
+        ended: Callable[[int | None], None],
+        *,
+        files: tuple[int, int, int],
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        own_session: bool = True,
+    ) -> None:
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._reaped = False
+        self._process = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=files[0],
+            stdout=files[1],
+            stderr=files[2],
+            env=environment,
+            cwd=folder,
+            start_new_session=own_session,
+        )
+        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+        self.pipes: dict[int, IO[bytes]] = {
+            stream: pipe for stream, pipe in enumerate(pipes) if pipe is not None
+        }
+        self._watch()
+
+    def signal(self, number: int, *, family: bool = False) -> None:
+        """Send it a signal; nothing happens once it ended.
+
+        Args:
+            number: of the signal.
+            family: to all of its session's that did not leave its process group, too.
+        """
+        # Once its end was taken note of, its number may be another's.
+        if not self._reaped:
+            kill = os.killpg if family else os.kill
+            with suppress(ProcessLookupError, PermissionError):
+                kill(self._process.pid, number)
+
+    def _watch(self) -> None:
+        waiting = threading.Thread(target=self._wait, name="waits for a child", daemon=True)
+        try:
+            waiting.start()
+        except RuntimeError as error:
+            self._process.kill()
+            self._process.wait()
+            for pipe in self.pipes.values():
+                pipe.close()
+            raise OSError(errno.EAGAIN, str(error)) from None
+
+    def _wait(self) -> None:
+        """Take note of its end. Runs in a thread."""
+        status: int | None = None
+        # Without SIGCHLD the kernel keeps no status.
+        with suppress(ChildProcessError):
+            status = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
+        self._reaped = True
+        # It must not look for the end once more.
+        self._process.returncode = 0 if status is None else status
+        with suppress(RuntimeError):  # the loop is closed: nobody wants to know
+            self._loop.call_soon_threadsafe(self._ended, status)
 
 
 class Child:
@@ -72,25 +160,19 @@ class Child:
         self.over = asyncio.Event()
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._reaped = self._ended = False
+        self._ended = False
         self._unsent = memoryview(content)
-        self._process = subprocess.Popen(
+        given = subprocess.PIPE if content else subprocess.DEVNULL
+        self._process = Started(
             argv,
-            bufsize=0,
-            stdin=subprocess.PIPE if content else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=folder,
-            start_new_session=True,
+            self._exited,
+            files=(given, subprocess.PIPE, subprocess.PIPE),
+            environment=environment,
+            folder=folder,
         )
-        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._pipes: dict[int, IO[bytes]] = {
-            stream: pipe for stream, pipe in enumerate(pipes) if pipe is not None
-        }
+        self._pipes = self._process.pipes
         for pipe in self._pipes.values():
             os.set_blocking(pipe.fileno(), False)
-        self._watch()
         for stream in (_OUT, _ERR):
             self._loop.add_reader(self._pipes[stream], self._read, stream)
         if content:
@@ -109,36 +191,9 @@ class Child:
         Args:
             family: with all of its session's that did not leave its process group.
         """
-        # Once its end was taken note of, its number may be another's.
-        if not self._reaped:
-            kill = os.killpg if family else os.kill
-            with suppress(ProcessLookupError, PermissionError):
-                kill(self._process.pid, signal.SIGKILL)
+        self._process.signal(signal.SIGKILL, family=family)
         for stream in tuple(self._pipes):
             self._shut(stream)
-
-    def _watch(self) -> None:
-        waiting = threading.Thread(target=self._wait, name="waits for a child", daemon=True)
-        try:
-            waiting.start()
-        except RuntimeError as error:
-            self._process.kill()
-            self._process.wait()
-            for pipe in self._pipes.values():
-                pipe.close()
-            raise OSError(errno.EAGAIN, str(error)) from None
-
-    def _wait(self) -> None:
-        """Take note of its end. Runs in a thread."""
-        status: int | None = None
-        # Without SIGCHLD the kernel keeps no status.
-        with suppress(ChildProcessError):
-            status = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
-        self._reaped = True
-        # It must not look for the end once more.
-        self._process.returncode = 0 if status is None else status
-        with suppress(RuntimeError):  # the loop is closed: nobody wants to know
-            self._loop.call_soon_threadsafe(self._exited, status)
 
     def _exited(self, status: int | None) -> None:
         self._ended = True

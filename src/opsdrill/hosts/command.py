@@ -166,7 +166,7 @@ def run_line(nonce: str, mark: int, account: Account, *, stays: bool = False) ->
             lives, if a background process of the command holds an output stream open: for
             connections that end with their shell and would kill such a process with SIGPIPE.
     """
-    after = f";{_found(mark)}{_STAY}" if stays else ""
+    after = f";{marked(mark)}{_STAY}" if stays else ""
     start = _start(mark, account)
     if account.become == "su":
         su = f"exec su -s /bin/sh -c {quote(BOOT)} {quote(account.name)} <&3 3<&-"
@@ -189,7 +189,7 @@ class Login:
 
     def for_lines(self) -> str:
         """The command line for the lines of this module."""
-        return self._around(BOOT)
+        return self.around(BOOT)
 
     def for_command(self, account: Account) -> tuple[str, bytes]:
         """The command line for a command, and what its standard input begins with.
@@ -198,7 +198,7 @@ class Login:
         What comes next on standard input is made by `direct_input`.
         """
         plain = self.shell == "bash" and not self.sudo and account.become != "su"
-        shells = _exec("exec -c " if plain else "exec env -i ", _prefix(account))
+        shells = _exec("exec -c " if plain else "exec env -i ", prefix(account))
         text = f"cd {quote(account.home)} 2>/dev/null||cd /;{shells}"
         if account.become == "su":
             su = f"exec su -s /bin/sh -c {quote(BOOT)} {quote(account.name)}"
@@ -207,7 +207,8 @@ class Login:
             return self.for_lines(), f"{text}\n".encode()
         return text, b""
 
-    def _around(self, text: str) -> str:
+    def around(self, text: str) -> str:
+        """The command line for one line of text for a POSIX shell."""
         if self.sudo:
             return f"exec sudo -n sh -c {quote(text)}"
         return f"exec sh -c {quote(text)}" if self.shell == "other" else text
@@ -224,7 +225,7 @@ def direct_input(nonce: str, mark: int, account: Account, text: bytes) -> bytes:
         in_a_line(f"{name}={value}") for name, value in variables.items() if name != "SHELL"
     )
     line = (
-        f"n=${{IFS#??}};{_limit(mark)};umask 022;export {words} SHELL=${{BASH:-/bin/sh}};"
+        f"n=${{IFS#??}};{limit(mark)};umask 022;export {words} SHELL=${{BASH:-/bin/sh}};"
         f"unset l n;echo {nonce} $0;echo {nonce} $0 >&2\n"
     )
     return line.encode(errors="surrogatepass") + (text or b"\n")
@@ -251,7 +252,7 @@ def kill_line(nonce: str, mark: int) -> str:
     kill = "i=0;while f&&[ $i -lt 200 ];do kill -KILL $p;i=$((i+1));sleep 0.02||sleep 1;done;"
     # sudo and su stop themselves when they see what they wait for stopped.
     count = "kill -CONT $w;set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
-    return _framed(nonce, _found(mark) + stop + kill + count)
+    return _framed(nonce, marked(mark) + stop + kill + count)
 
 
 def put_line(nonce: str, path: str, size: int, mode: int | None, owner: str | None) -> str:
@@ -309,7 +310,7 @@ def account_text(user: str) -> str:
     )
 
 
-def _found(mark: int) -> str:
+def marked(mark: int) -> str:
     """The function `f`: what carries the mark and lives is in `$p`; fails if nothing does.
 
     The parents of all that was ever found are in `$w`.
@@ -359,17 +360,19 @@ def _start(mark: int, account: Account) -> str:
     bash, sh = (" ".join(map(quote, shell.arguments[1:])) for shell in SHELLS)
     return (
         f"umask 022;cd {in_a_line(account.home)} 2>/dev/null||cd /;"
-        f"{_limit(mark)};"
-        f'set -- {_prefix(account)}env -i {words} "SHELL=$p" $p;'
+        f"{limit(mark)};"
+        f'set -- {prefix(account)}env -i {words} "SHELL=$p" $p;'
         f'case $p in *bash)exec "$@" {bash} bash;;esac;exec "$@" {sh} sh'
     )
 
 
-def _limit(mark: int) -> str:
+def limit(mark: int) -> str:
+    """Text that marks a shell and what it starts."""
     return f"ulimit -x {mark} 2>/dev/null||ulimit -w {mark} 2>/dev/null"
 
 
-def _prefix(account: Account) -> str:
+def prefix(account: Account) -> str:
+    """Words before a program that is to run as another user; none where `su` does it."""
     if account.become != "setpriv":
         return ""
     return f"setpriv --reuid {account.uid} --regid {account.gid} --init-groups "

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from opsdrill.hosts.child import Child
 from opsdrill.hosts.command import NO_SHELL
+from opsdrill.hosts.drains import Drains
 from opsdrill.hosts.framed import End, FramedOutput
-from opsdrill.hosts.shell_link import ASK_SECONDS, Exchange, NoAnswer, short
+from opsdrill.hosts.process_session import ProcessSession
+from opsdrill.hosts.session import Terminal
+from opsdrill.hosts.shell_link import ASK_SECONDS, Exchange, NoAnswer, Tell, short
 from opsdrill.model.host import OUTPUT_LIMIT
 
 _AT_ONCE = 16
@@ -121,7 +126,7 @@ class ProcessLink:
 
     Args:
         argv: the process: a POSIX shell with `opsdrill.hosts.command.BOOT`, or a client program
-            that starts one elsewhere.
+            that starts one elsewhere. Its last word is what that shell does.
         environment: of the process; None: this process's own.
         linger: as of `ProcessExchange`.
     """
@@ -139,6 +144,8 @@ class ProcessLink:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._waiting: set[ProcessExchange] = set()
         self._all: set[ProcessExchange] = set()
+        self._sessions: set[ProcessSession] = set()
+        self._drains: Drains | None = None
         self._closed = False
 
     async def exchange(
@@ -181,6 +188,44 @@ class ProcessLink:
             raise NoAnswer(reason or "the answer got lost on the way")
         return exchange
 
+    async def session(self, line: bytes, terminal: Terminal | None, tell: Tell) -> ProcessSession:
+        # Only a program of its own can give a process that we start a terminal to control.
+        control = () if terminal is None else ("setsid", "--ctty")
+        argv = [*control, *self._argv[:-1]]
+        return self._begin(self._new_session(tell), argv, line, terminal)
+
+    def _new_session(
+        self,
+        tell: Tell,
+        *,
+        client: bool = False,
+        look: Callable[[], Awaitable[None]] | None = None,
+    ) -> ProcessSession:
+        """A session that is not started yet; arguments as of `ProcessSession`."""
+        if self._drains is None:
+            self._drains = Drains()
+        drop = partial(self._drains.take, "")
+        return ProcessSession(tell, self._sessions.discard, drop, client=client, look=look)
+
+    def _begin(
+        self,
+        session: ProcessSession,
+        argv: Sequence[str],
+        line: bytes,
+        terminal: Terminal | None,
+    ) -> ProcessSession:
+        """Start a session's process: `argv`, and `line` as its last argument."""
+        if self._closed:
+            raise NoAnswer("the host was given back", passing=False)
+        try:
+            words = [*map(os.fsencode, argv), line]
+            session.start(words, terminal, self._environment)
+        except OSError as error:
+            reason = f"{argv[0]} cannot be started: {error.strerror or error}"
+            raise NoAnswer(short(reason)) from None
+        self._sessions.add(session)
+        return session
+
     async def no_shell(self, exchange: Exchange) -> str | None:
         unread = exchange.end is not None and exchange.end.shell == NO_SHELL
         if not unread and exchange.err.started:
@@ -191,6 +236,7 @@ class ProcessLink:
     async def close(self) -> None:
         """Nothing is started any more, and nothing of ours runs on. Never raises."""
         self._closed = True
+        await asyncio.gather(*(session.close() for session in tuple(self._sessions)))
         for exchange in tuple(self._all):
             exchange.abandon()
         ends = [asyncio.ensure_future(exchange.gone.wait()) for exchange in self._all]
@@ -198,6 +244,9 @@ class ProcessLink:
             _, late = await asyncio.wait(ends, timeout=_CLOSE_SECONDS)
             for end in late:
                 end.cancel()
+        if self._drains is not None:
+            self._drains.close()
+            self._drains = None
 
     def _start(self, nonce: str, content: bytes, limit: int) -> ProcessExchange:
         if self._closed:

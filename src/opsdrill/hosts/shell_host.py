@@ -25,6 +25,7 @@ from opsdrill.hosts.command import (
 from opsdrill.hosts.look import NoAccount, parse_account
 from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.hosts.shell_link import Exchange, NoAnswer, ShellLink, short
+from opsdrill.hosts.shell_sessions import open_session
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
 _RETRY_AFTER = (0.5, 1.0, 2.0)
@@ -92,7 +93,7 @@ class ShellHost:
         return answer
 
     async def open(self, request: SessionRequest) -> Session:
-        raise HostError(self._facts.name, f"has no sessions yet (asked by {request.user})")
+        return await open_session(self._facts.name, self._link, self._account, request)
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"

@@ -6,11 +6,18 @@ import asyncio
 from typing import Protocol
 
 from opsdrill.hosts.framed import End, FramedOutput
+from opsdrill.hosts.session import Session, Terminal
 from opsdrill.model.host import OUTPUT_LIMIT
 
 ASK_SECONDS = 15.0
 """Seconds for what is asked on our own behalf."""
 _SHORT = 300
+
+
+class Tell(Protocol):
+    """Sends signals to the program of a session, by their names without `SIG`."""
+
+    async def __call__(self, *names: str) -> None: ...
 
 
 class NoAnswer(Exception):
@@ -86,6 +93,18 @@ class ShellLink(Protocol):
 
         Raises:
             NoAnswer: it did not end within `seconds`, or not as it should.
+        """
+
+    async def session(self, line: bytes, terminal: Terminal | None, tell: Tell) -> Session:
+        """Start a session on the host.
+
+        Args:
+            line: text for a POSIX shell, which becomes the session's program.
+            terminal: None: it has pipes.
+            tell: sends signals to the program, by their names; may raise NoAnswer.
+
+        Raises:
+            NoAnswer: says why.
         """
 
     async def no_shell(self, exchange: Exchange) -> str | None:

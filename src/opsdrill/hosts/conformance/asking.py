@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable
 from typing import TypeVar
@@ -24,6 +25,8 @@ ANSWERS_FROM_A_SCRIPT = "its hosts answer from a script"
 
 _SHOWN = 300
 """Characters of what was seen that are repeated."""
+
+_LOOKS, _LOOK_SECONDS = 100, 0.1
 
 T = TypeVar("T")
 
@@ -117,6 +120,15 @@ async def expect_none_sleeps(host: Host, after: str) -> None:
     """Go on only if nothing of a sleeping command is left."""
     if await sleeping(host):
         raise Broken(f"{after}: processes of it are left on the host")
+
+
+async def expect_sleeping(host: Host, seconds: int = LONG, *, there: bool = True) -> None:
+    """Go on once a process there has this number on its command line, or none has any more."""
+    for _ in range(_LOOKS):
+        if await sleeping(host, seconds) is there:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
+    expect(False, f"`sleep {seconds}` {'does not run' if there else 'is left on the host'}")
 
 
 async def other_user(host: Host) -> tuple[str, str]:

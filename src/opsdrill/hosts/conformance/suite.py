@@ -10,8 +10,10 @@ from opsdrill.hosts.conformance import (
     fleets,
     outputs,
     processes,
+    sessions,
     shells,
     statuses,
+    terminals,
     texts,
 )
 from opsdrill.hosts.conformance.check import Check
@@ -23,7 +25,18 @@ def _of(module: ModuleType) -> list[Check]:
 
 CHECKS: tuple[Check, ...] = tuple(
     check
-    for module in (shells, texts, statuses, processes, outputs, files, changes, fleets)
+    for module in (
+        shells,
+        texts,
+        statuses,
+        processes,
+        outputs,
+        files,
+        changes,
+        sessions,
+        terminals,
+        fleets,
+    )
     for check in _of(module)
 )
 """Every check; ids are unique."""

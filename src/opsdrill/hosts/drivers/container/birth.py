@@ -96,10 +96,11 @@ _INIT: Mapping[Kind, tuple[str, ...]] = {
 }
 
 
-def exec_arguments(container: str, *command: str) -> tuple[str, ...]:
+def exec_arguments(container: str, *command: str, terminal: bool = False) -> tuple[str, ...]:
     """The engine's arguments that start a program of a host as root, with standard input."""
     path = f"--env=PATH={SEARCH_PATH}"
-    return ("exec", "--interactive", "--user=0", "--workdir=/", path, container, *command)
+    kind = ("--interactive", "--tty") if terminal else ("--interactive",)
+    return ("exec", *kind, "--user=0", "--workdir=/", path, container, *command)
 
 
 def remove_arguments(kind: Kind, *containers: str) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ from opsdrill.hosts.command import BOOT
 from opsdrill.hosts.drivers.container.birth import exec_arguments
 from opsdrill.hosts.drivers.container.engine import Engine
 from opsdrill.hosts.process_link import ProcessLink
-from opsdrill.hosts.shell_link import Exchange, NoAnswer
+from opsdrill.hosts.process_session import ProcessSession
+from opsdrill.hosts.session import Terminal
+from opsdrill.hosts.shell_link import Exchange, NoAnswer, Tell
 
 _LINGER_SECONDS = 2.0
 """Seconds that the client gets to end; where a background process holds the output it does not, and
@@ -32,6 +34,11 @@ class ContainerLink(ProcessLink):
         super().__init__((engine.program, *arguments), linger=_LINGER_SECONDS)
         self._engine = engine
         self._container = container
+
+    async def session(self, line: bytes, terminal: Terminal | None, tell: Tell) -> ProcessSession:
+        started = exec_arguments(self._container, "/bin/sh", "-c", terminal=terminal is not None)
+        session = self._new_session(tell, client=True, look=self.check)
+        return self._begin(session, (self._engine.program, *started), line, terminal)
 
     async def no_shell(self, exchange: Exchange) -> str | None:
         unread = await super().no_shell(exchange)

@@ -17,7 +17,7 @@ from typing import Self
 
 import opsdrill
 from opsdrill.errors import DriverUnavailable
-from opsdrill.hosts.drivers.sandbox.drains import Drains
+from opsdrill.hosts.drains import Drains
 from opsdrill.hosts.drivers.sandbox.messages import (
     Done,
     Failed,

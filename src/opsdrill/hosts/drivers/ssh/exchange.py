@@ -12,7 +12,7 @@ from opsdrill.hosts.command import NO_SHELL
 from opsdrill.hosts.drivers.ssh.reasons import short
 from opsdrill.hosts.framed import End, FramedOutput
 
-_CALM_SECONDS = 0.02
+CALM_SECONDS = 0.02
 """Pause between two looks at what background processes write."""
 
 
@@ -169,7 +169,7 @@ class Exchange(Channel):
         channel = self._channel
         if channel is not None:
             channel.pause_reading()
-            asyncio.get_running_loop().call_later(_CALM_SECONDS, self._go_on)
+            asyncio.get_running_loop().call_later(CALM_SECONDS, self._go_on)
 
     def _go_on(self) -> None:
         if self._channel is not None and self._open:

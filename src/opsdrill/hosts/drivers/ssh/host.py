@@ -25,10 +25,12 @@ from opsdrill.hosts.command import (
 )
 from opsdrill.hosts.drivers.ssh.exchange import Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
+from opsdrill.hosts.drivers.ssh.opening import Opening
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
 from opsdrill.hosts.drivers.ssh.residents import Residents
+from opsdrill.hosts.drivers.ssh.session import SshSession
 from opsdrill.hosts.look import NoAccount, parse_account
-from opsdrill.hosts.session import Session, SessionRequest
+from opsdrill.hosts.session import SessionRequest
 from opsdrill.model.host import OUTPUT_LIMIT, ChangedFile, Command, HostAnswer, HostFacts
 
 _RETRY_AFTER = (0.5, 1.0, 2.0)
@@ -119,8 +121,9 @@ class SshHost:
             self._last_answered_at = answer.ended_at
         return answer
 
-    async def open(self, request: SessionRequest) -> Session:
-        raise HostError(self._facts.name, f"has no sessions yet (asked by {request.user})")
+    async def open(self, request: SessionRequest) -> SshSession:
+        opening = Opening(self._facts.name, self._link, self._login)
+        return await opening.open(request, self._account)
 
     async def put(
         self, path: str, content: bytes, *, mode: int | None = 0o644, owner: str | None = "root"
@@ -283,6 +286,9 @@ class SshHost:
             asking = self._asking[user] = asyncio.ensure_future(self._find_way(user))
             asking.add_done_callback(lambda done: self._found(user, done))
         return await asyncio.shield(self._asking[user])
+
+    async def _account(self, user: str) -> Account:
+        return (await self._way(user)).account
 
     async def _find_way(self, user: str) -> _Way:
         if not user or user.startswith("-") or any(char in user for char in ":\0\n/"):

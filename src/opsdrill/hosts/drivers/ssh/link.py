@@ -7,13 +7,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar, cast
 
 import asyncssh
 
 from opsdrill.hosts.drivers.ssh.exchange import Channel, Channels, Exchange
 from opsdrill.hosts.drivers.ssh.login import log_in
-from opsdrill.hosts.drivers.ssh.reasons import NoConnection, short
+from opsdrill.hosts.drivers.ssh.reasons import NoConnection, Refused, short
+from opsdrill.hosts.session import Terminal
 from opsdrill.model.host import OUTPUT_LIMIT
 from opsdrill.model.lab import LabHost
 
@@ -21,8 +22,11 @@ CHANNELS = 9
 """Channels of a connection at once: sshd allows ten (MaxSessions), and one is for killing."""
 ASK_SECONDS = 15.0
 """Seconds for what is asked on our own behalf."""
-_CONNECTIONS = 8
-"""Connections to a machine at most; more than one only where background processes hold channels."""
+WINDOW = 2 * 1024 * 1024
+"""Bytes that may be on their way here over one channel."""
+_CONNECTIONS = 16
+"""Connections to a machine at most; more than one only where sessions or background processes hold
+channels."""
 _RETRY_AFTER = (0.5, 1.0, 2.0)
 _PATIENCE_SECONDS = 12.0
 """Seconds after which an attempt to connect is not repeated."""
@@ -141,18 +145,28 @@ class Link:
         return exchange
 
     async def channel(
-        self, entry: str, make: Callable[[Channels], C], *, urgent: bool = False
+        self,
+        entry: str | bytes | None,
+        make: Callable[[Channels], C],
+        *,
+        urgent: bool = False,
+        terminal: Terminal | None = None,
+        window: int = WINDOW,
     ) -> C:
         """Open a channel. Arguments as of `exchange`.
 
         Args:
+            entry: None: the machine's SFTP server instead.
             make: makes what takes the channel, told who counts it.
+            terminal: that it is to have.
+            window: bytes that may be on their way here.
 
         Raises:
             NoConnection: says why.
+            Refused: the machine gives no such channel.
         """
         # Half an opened channel would be a shell on the far side that waits for ever.
-        task = asyncio.ensure_future(self._open(entry, make, urgent=urgent))
+        task = asyncio.ensure_future(self._open(entry, make, terminal, window, urgent=urgent))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -240,7 +254,16 @@ class Link:
             except (TimeoutError, OSError, asyncssh.Error):
                 connection.ssh.abort()
 
-    async def _open(self, entry: str, make: Callable[[Channels], C], *, urgent: bool) -> C:
+    async def _open(
+        self,
+        entry: str | bytes | None,
+        make: Callable[[Channels], C],
+        terminal: Terminal | None,
+        window: int,
+        *,
+        urgent: bool,
+    ) -> C:
+        kind = _NO_TERMINAL if terminal is None else _terminal(terminal)
         failures = 0
         another = False
         while True:
@@ -248,11 +271,24 @@ class Link:
             connection.open += 1
             made = make(connection)
             try:
-                await connection.ssh.create_session(lambda made=made: made, entry, encoding=None)  # type: ignore[misc]
+                await connection.ssh.create_session(
+                    lambda made=made: made,  # type: ignore[misc]
+                    cast("str", entry or ()),  # asyncssh sends bytes as they are
+                    subsystem="sftp" if entry is None else (),
+                    encoding=None,
+                    window=window,
+                    **kind,
+                )
                 connection.granted()
                 return made
             except (asyncssh.Error, OSError) as error:
                 trouble = short(error)
+                refused = _refused(error, files=entry is None)
+            if refused is not None:
+                made.abandon()
+                if not made.begun:
+                    connection.closed(made)
+                raise Refused(refused)
             if not made.begun:
                 connection.closed(made)
             another = False
@@ -343,6 +379,30 @@ class Link:
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+
+def _refused(error: Exception, *, files: bool) -> str | None:
+    """What the machine does not give, where asking again cannot help."""
+    code = error.code if isinstance(error, asyncssh.ChannelOpenError) else None
+    if code == asyncssh.OPEN_REQUEST_PTY_FAILED:
+        return "its SSH server gives no terminal"
+    if files and code == asyncssh.OPEN_REQUEST_SESSION_FAILED:
+        return "its SSH server has no SFTP: install openssh-sftp-server on it"
+    return None
+
+
+class _Kind(TypedDict):
+    """How asyncssh is told of a terminal."""
+
+    term_type: str | None
+    term_size: tuple[int, int]
+
+
+_NO_TERMINAL = _Kind(term_type=None, term_size=(0, 0))
+
+
+def _terminal(terminal: Terminal) -> _Kind:
+    return _Kind(term_type=terminal.kind, term_size=(terminal.columns, terminal.rows))
 
 
 def _nothing() -> None:

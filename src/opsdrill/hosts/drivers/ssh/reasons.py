@@ -26,6 +26,10 @@ class NoConnection(Exception):
         self.hint = hint
 
 
+class Refused(Exception):
+    """The machine answers, and does not do what is asked; the message says what."""
+
+
 _ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 _SHORT = 200
 

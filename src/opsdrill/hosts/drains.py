@@ -1,4 +1,5 @@
-"""What background processes write to a command's output after its end: read and dropped.
+"""What background processes write to the output of what started them, after its end: read and
+dropped.
 
 A closed pipe would kill them, a full one would hold them up. One thread does it for all hosts: a
 process for each such command could be had without end by running commands on a host.
