@@ -58,7 +58,8 @@ async def test_the_text_is_kept_as_given(drill: Drill, command: bytes) -> None:
 async def test_bytes_that_are_no_text_reach_the_host(drill: Drill) -> None:
     """Undecodable bytes are replaced in the record, and only there."""
     process = await asyncio.create_subprocess_exec(
-        "ssh", "-F", drill.config, "web-01", b"printf '\xff%%s\\n' | od -An -tx1; echo -n '%d\\\\\n'",
+        "ssh", "-F", drill.config, "web-01",
+        b"printf '\xff%%s\\n' | od -An -tx1; echo -n '%d\\\\\n'",
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()

@@ -18,8 +18,8 @@ WINDOW = 512 * 1024
 """Bytes that a channel takes before they are passed on."""
 WAITING = 64 * 1024
 """Bytes that wait to be passed on after which no more are taken."""
-COMMAND = 1024 * 1024
-"""Bytes of a command at most."""
+COMMAND = 256 * 1024
+"""Bytes of a command at most; about what a packet may have."""
 ENVIRONMENT = 32
 """Variables of a session; each of `VARIABLE` bytes at most."""
 VARIABLE = 1024

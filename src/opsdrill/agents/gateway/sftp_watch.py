@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from opsdrill.agents.gateway.watch import Malformed
 from opsdrill.agents.gateway.witness import Call, Witness
@@ -16,11 +15,11 @@ from opsdrill.model.job import Outcome, ToolKind
 
 TOOL = "sftp"
 
-_OPEN, _WRITE, _SETSTAT, _FSETSTAT = 3, 6, 9, 10
+_OPEN, _WRITE, _SETSTAT = 3, 6, 9
 _REMOVE, _MKDIR, _RMDIR, _RENAME, _SYMLINK = 13, 14, 15, 18, 20
 _STATUS, _HANDLE, _DATA = 101, 102, 103
 _EXTENDED = 200
-_FLAG_WRITE, _FLAG_APPEND, _FLAG_CUT, _FLAG_NEW = 0x2, 0x4, 0x10, 0x20
+_FLAG_WRITE, _FLAG_APPEND, _FLAG_CREATE = 0x2, 0x4, 0x8
 _HAS_SIZE = 0x1
 _ALONE = {_REMOVE: "remove", _MKDIR: "mkdir", _RMDIR: "rmdir"}
 _LINKS = {b"hardlink@openssh.com": "hardlink"}
@@ -33,7 +32,6 @@ _BEGINNING = 5
 """Bytes of a packet's length and its kind."""
 _UNDER_WAY = 4096
 """Requests without an answer at most."""
-_HANDLES = 4096
 
 
 class Packets:
@@ -117,14 +115,6 @@ class _Fields:
         return path.decode(errors="replace")
 
 
-@dataclass(slots=True)
-class _Asked:
-    """A request without an answer so far; `opens` is the path of a file that it opens."""
-
-    call: Call | None
-    opens: str | None = None
-
-
 class SftpWatch:
     """One SFTP session, and each file opened, renamed or cut in it.
 
@@ -141,12 +131,10 @@ class SftpWatch:
         self._session: Call | None = None
         self._requests = Packets()
         self._answers = Packets()
-        self._asked: dict[int, _Asked] = {}
-        self._paths: dict[bytes, str] = {}
-        self._does: dict[int, Callable[[_Fields], _Asked | None]] = {
+        self._asked: dict[int, Call] = {}
+        self._does: dict[int, Callable[[_Fields], Call | None]] = {
             _OPEN: self._open,
             _SETSTAT: lambda fields: self._set(fields.path(), fields),
-            _FSETSTAT: self._set_open,
             _RENAME: lambda fields: self._rename("write_file", fields),
             _SYMLINK: lambda fields: self._link("symlink", fields),
             _EXTENDED: self._extended,
@@ -170,8 +158,7 @@ class SftpWatch:
 
     def over(self, outcome: Outcome, exit_code: int | None, reason: str | None) -> None:
         for asked in self._asked.values():
-            if asked.call is not None:
-                asked.call.returned("failed", output="the session ended before the answer")
+            asked.returned("failed", output="the session ended before the answer")
         if self._session is not None:
             self._session.returned(outcome, exit_code=exit_code, output=reason)
 
@@ -195,46 +182,34 @@ class SftpWatch:
             return
         good = packet[0] == _HANDLE or fields.number() == 0
         why = None if good or packet[0] == _HANDLE else fields.text().decode(errors="replace")
-        if asked.call is not None:
-            asked.call.returned("ran" if good else "failed", output=why)
-        if packet[0] == _HANDLE and asked.opens is not None:
-            handle = fields.text()
-            if len(self._paths) >= _HANDLES:
-                self._paths.pop(next(iter(self._paths)))
-            self._paths[handle] = asked.opens
+        asked.returned("ran" if good else "failed", output=why)
 
-    def _open(self, fields: _Fields) -> _Asked:
+    def _open(self, fields: _Fields) -> Call:
         path, flags = fields.path(), fields.number()
         if not flags & _FLAG_WRITE:
             return self._other({"operation": "open", "path": path})
-        anew = flags & (_FLAG_CUT | _FLAG_NEW) and not flags & _FLAG_APPEND
-        return _Asked(self._begin("write_file" if anew else "update_file", {"path": path}), path)
+        # `scp` writes a file anew without cutting it first; to edit one is to open what is there.
+        anew = flags & _FLAG_CREATE and not flags & _FLAG_APPEND
+        return self._begin("write_file" if anew else "update_file", {"path": path})
 
-    def _set(self, path: str, fields: _Fields) -> _Asked:
+    def _set(self, path: str, fields: _Fields) -> Call:
         if fields.number() & _HAS_SIZE:
             return self._truncate(path)
         return self._other({"operation": "setstat", "path": path})
 
-    def _truncate(self, path: str) -> _Asked:
-        return _Asked(self._begin("update_file", {"path": path, "operation": "truncate"}))
+    def _truncate(self, path: str) -> Call:
+        return self._begin("update_file", {"path": path, "operation": "truncate"})
 
-    def _set_open(self, fields: _Fields) -> _Asked | None:
-        path = self._paths.get(fields.text())
-        # The mode and the times of a file that was just written say nothing new.
-        if path is None or not fields.number() & _HAS_SIZE:
-            return None
-        return self._truncate(path)
-
-    def _rename(self, kind: ToolKind, fields: _Fields) -> _Asked:
+    def _rename(self, kind: ToolKind, fields: _Fields) -> Call:
         old, new = fields.path(), fields.path()
-        return _Asked(self._begin(kind, {"path": new, "renamed_from": old}))
+        return self._begin(kind, {"path": new, "renamed_from": old})
 
-    def _link(self, operation: str, fields: _Fields) -> _Asked:
+    def _link(self, operation: str, fields: _Fields) -> Call:
         # OpenSSH has the two the other way round than the draft, and so have all others.
         to, path = fields.path(), fields.path()
         return self._other({"operation": operation, "path": path, "to": to})
 
-    def _extended(self, fields: _Fields) -> _Asked | None:
+    def _extended(self, fields: _Fields) -> Call | None:
         asked = fields.text()
         if asked == b"posix-rename@openssh.com":
             return self._rename("update_file", fields)
@@ -242,8 +217,8 @@ class SftpWatch:
             return self._link(_LINKS[asked], fields)
         return None
 
-    def _other(self, arguments: dict[str, str]) -> _Asked:
-        return _Asked(self._begin("other", arguments))
+    def _other(self, arguments: dict[str, str]) -> Call:
+        return self._begin("other", arguments)
 
     def _begin(self, kind: ToolKind, arguments: dict[str, str]) -> Call:
         return self._witness.begin(self._host, kind, TOOL, {**arguments, "user": self._user})
