@@ -3,6 +3,7 @@
     <home>/
       store.db           runs, evidence, grades (with store.db-wal and -shm while it is open)
       files/             large bodies and support files, by content: files/ab/cdef...
+      agents/RUN/        what the agent of a run left behind that is no event: output, files
       labs/              the labs known by name, NAME.yaml or NAME/lab.yaml
       drivers/NAME/      what a driver must find again after a crash
       opsdrill.toml      settings
@@ -21,6 +22,11 @@ from opsdrill.errors import UsageError
 
 DATABASE = "store.db"
 FILES = "files"
+
+
+def left_behind(home: Path, run: str) -> Path:
+    """Where what the agent of a run left behind lies; there may be none."""
+    return home / "agents" / run
 
 
 def data_folder(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:

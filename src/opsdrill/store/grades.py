@@ -26,21 +26,34 @@ class SqlGrades(SqlEvidence):
         self._clock = clock
 
     def add_grade(self, run: str, grade: Grade, *, cause: str, by: str | None = None) -> int:
-        body = self._bodies.prepare(documents.GRADE, grade)
-        with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
-            self._judge(connection, row, grade)
-            return self._put_grade(connection, row.number, body, cause, by)
+        return self._add_grades({run: grade}, cause, by)[run]
 
     def add_grades(self, grades: Mapping[str, Grade], *, cause: str, by: str | None = None) -> None:
+        self._add_grades(grades, cause, by)
+
+    def _add_grades(
+        self, grades: Mapping[str, Grade], cause: str, by: str | None
+    ) -> dict[str, int]:
+        """Keep grades behind those of their runs; the number of each."""
         prepared = {
             run: self._bodies.prepare(documents.GRADE, grade) for run, grade in grades.items()
         }
         with self._database.write() as connection:
-            for run, grade in grades.items():
-                row = queries.run_to_change(connection, run)
-                self._judge(connection, row, grade)
-                self._put_grade(connection, row.number, prepared[run], cause, by)
+            found = queries.runs_to_change(connection, list(grades))
+            judged = {
+                found[run].number: rows.judged(grade)
+                for run, grade in grades.items()
+                if found[run].state == "done"
+            }
+            queries.set_runs(connection, judged)
+            for run, body in prepared.items():
+                if body.content is not None:
+                    self._bodies.admit(connection, found[run].number, [body])
+            bodies = {found[run].number: body.body for run, body in prepared.items()}
+            numbers = queries.put_grades(
+                connection, bodies, cause=cause, by=by, created_at=self._now()
+            )
+        return {run: numbers[found[run].number] for run in grades}
 
     def grades(self, run: str) -> list[StoredGrade]:
         with self._database.read() as connection:
@@ -70,16 +83,11 @@ class SqlGrades(SqlEvidence):
             latest=content("grade", "latest grade"),
         )
 
-    def _judge(self, connection: Connection, row: Row[*tuple[Any, ...]], grade: Grade) -> None:
-        if row.state == "done":
-            queries.set_run(connection, row.number, rows.judged(grade))
-
-    def _put_grade(
-        self, connection: Connection, run: int, body: Prepared, cause: str, by: str | None
-    ) -> int:
+    def _put_first(self, connection: Connection, run: int, body: Prepared) -> None:
+        """Keep the grade that a run ended with."""
         self._bodies.admit(connection, run, [body])
-        return queries.put_grade(
-            connection, run, body.body, cause=cause, by=by, created_at=self._now()
+        queries.put_grades(
+            connection, {run: body.body}, cause="run", by=None, created_at=self._now()
         )
 
     def _grade(self, row: Row[*tuple[Any, ...]]) -> StoredGrade:

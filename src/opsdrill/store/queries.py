@@ -5,7 +5,7 @@ Each takes the connection of a transaction that is open. `run` is a run's number
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -14,6 +14,7 @@ from sqlalchemy import (
     FromClause,
     Row,
     and_,
+    bindparam,
     delete,
     func,
     or_,
@@ -70,6 +71,21 @@ def run_to_change(connection: Connection, id: str) -> Row[*tuple[Any, ...]]:
     return row
 
 
+def runs_to_change(connection: Connection, ids: Sequence[str]) -> dict[str, Row[*tuple[Any, ...]]]:
+    """As `run_to_change` for some runs, by their ids: number and state. Raises KeyError."""
+    rows = connection.execute(
+        select(RUNS.c.id, RUNS.c.number, RUNS.c.state)
+        .where(RUNS.c.id.in_(ids))
+        .order_by(RUNS.c.number)
+        .with_for_update()
+    )
+    found = {row.id: row for row in rows}
+    for id in ids:
+        if id not in found:
+            raise KeyError(id)
+    return found
+
+
 def run_number(connection: Connection, id: str) -> tuple[int, int]:
     """A run's number and its latest attempt. Raises KeyError."""
     row = connection.execute(select(RUNS.c.number, RUNS.c.attempt).where(RUNS.c.id == id)).first()
@@ -80,6 +96,20 @@ def run_number(connection: Connection, id: str) -> tuple[int, int]:
 
 def set_run(connection: Connection, run: int, values: dict[str, object]) -> None:
     connection.execute(update(RUNS).where(RUNS.c.number == run).values(**values))
+
+
+def set_runs(connection: Connection, values: Mapping[int, dict[str, object]]) -> None:
+    """Set the same columns of some runs, by their numbers."""
+    if values:
+        names = list(next(iter(values.values())))
+        statement = update(RUNS).where(RUNS.c.number == bindparam("which"))
+        connection.execute(
+            statement.values({name: bindparam(f"new_{name}") for name in names}),
+            [
+                {"which": run} | {f"new_{name}": value for name, value in columns.items()}
+                for run, columns in values.items()
+            ],
+        )
 
 
 def running(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -259,26 +289,37 @@ def events(
 # grades
 
 
-def put_grade(
-    connection: Connection, run: int, body: Body, *, cause: str, by: str | None, created_at: int
-) -> int:
-    """Keep a grade behind the others; returns its number, from 1."""
+def put_grades(
+    connection: Connection,
+    bodies: Mapping[int, Body],
+    *,
+    cause: str,
+    by: str | None,
+    created_at: int,
+) -> dict[int, int]:
+    """Keep a grade behind the others of each of some runs; the number of each, from 1."""
     last = connection.execute(
-        select(func.coalesce(func.max(GRADES.c.number), 0)).where(GRADES.c.run == run)
-    ).scalar_one()
-    number = int(last) + 1
-    connection.execute(
-        GRADES.insert().values(
-            run=run,
-            number=number,
-            cause=cause,
-            by=by,
-            created_at=created_at,
-            form=body.form,
-            body=body.data,
-        )
+        select(GRADES.c.run, func.max(GRADES.c.number))
+        .where(GRADES.c.run.in_(list(bodies)))
+        .group_by(GRADES.c.run)
     )
-    return number
+    numbers = dict.fromkeys(bodies, 1) | {run: int(most) + 1 for run, most in last}
+    connection.execute(
+        GRADES.insert(),
+        [
+            {
+                "run": run,
+                "number": numbers[run],
+                "cause": cause,
+                "by": by,
+                "created_at": created_at,
+                "form": body.form,
+                "body": body.data,
+            }
+            for run, body in bodies.items()
+        ],
+    )
+    return numbers
 
 
 def grades(connection: Connection, run: int) -> Sequence[Row[*tuple[Any, ...]]]:

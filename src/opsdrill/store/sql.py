@@ -101,7 +101,7 @@ class SqlStore(SqlGrades):
             for kind, part in bodies.items():
                 queries.put_document(connection, run, 1, kind, part.body)
             self._end(connection, queries.run_to_change(connection, spec.id), result, now)
-            self._put_grade(connection, run, body, "run", None)
+            self._put_first(connection, run, body)
 
     def begin(self, run: str, owner: Owner) -> int:
         with self._database.write() as connection:
@@ -130,7 +130,7 @@ class SqlStore(SqlGrades):
                 self._end(connection, row, result, self._now())
                 if grade is not None:
                     body = self._bodies.prepare(documents.GRADE, grade)
-                    self._put_grade(connection, row.number, body, "run", None)
+                    self._put_first(connection, row.number, body)
 
     def interrupt(self, run: str, reason: str) -> None:
         with self._database.write() as connection:
