@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -21,6 +22,7 @@ from opsdrill.model.result import Result, RunState, Verdict
 from opsdrill.model.run import RunSpec
 from opsdrill.model.ticket import Ticket
 from opsdrill.runner.owner import is_gone, this_process
+from opsdrill.store.folder import left_behind
 from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
 
 STATES: tuple[RunState, ...] = get_args(RunState)
@@ -150,6 +152,7 @@ def delete(place: Place, runs: Sequence[str]) -> list[str]:
         names = list(dict.fromkeys(whole_id(store, run) for run in runs))
         for name in names:
             store.delete(name)
+            shutil.rmtree(left_behind(place.home, name), ignore_errors=True)
         return names
 
 

@@ -228,6 +228,7 @@ async def work(batch: Batch, *, watch: Watch, brake: Brake) -> Outcome:
                 leases=leases,
                 mask=lambda _lab: mask,
                 files=batch.files,
+                home=batch.place.home,
             )
             await _drive(InProcessEngine(tools, parallel=batch.parallel), specs, brake)
     finally:

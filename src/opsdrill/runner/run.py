@@ -128,7 +128,7 @@ async def _phases(
     scenario, rules, store = spec.scenario, journal.kept.scenario, journal.store
     async with journal.phase("preflight"):
         driver = tools.driver(spec.lab)
-        adapter = tools.adapter(spec.agent.adapter)(context_of(spec))
+        adapter = tools.adapter(spec.agent.adapter)(context_of(spec, tools.home))
         leased = await lease(spec, journal.attempt, tools, driver, given_back)
         await preflight(rules, driver, adapter)
     async with journal.phase("provision") as notes:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter
 from opsdrill.evidence.mask import Mask
@@ -53,6 +54,8 @@ class RunTools:
         mask: what is masked in all that is kept of a lab's runs.
         files: support files that the store has in their masked form only, by the digest of
             their true content, which is what hosts are given.
+        home: the data folder, which agents on this machine must not see; what they leave behind
+            is kept in it. None: there is none, and nothing of that is kept.
     """
 
     archive: Archive
@@ -66,3 +69,4 @@ class RunTools:
     leases: LeaseKeeper | None = None
     mask: Callable[[LabChoice], Mask] = only_tokens
     files: Mapping[str, bytes] = field(default_factory=dict)
+    home: Path | None = None

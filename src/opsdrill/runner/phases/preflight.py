@@ -13,16 +13,25 @@ from opsdrill.model.rules import PatternMatch
 from opsdrill.model.run import RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.patterns import compile_pattern
+from opsdrill.store.folder import left_behind
 
 
-def context_of(spec: RunSpec) -> AdapterContext:
-    """What the run's adapter is told when it is made."""
+def context_of(spec: RunSpec, home: Path | None = None) -> AdapterContext:
+    """What the run's adapter is told when it is made.
+
+    Args:
+        home: the data folder.
+    """
+    folders = (home, Path(spec.lab.folder) if spec.lab.folder else None)
     return AdapterContext(
         argument=spec.agent.argument,
         folder=Path(spec.agent.folder) if spec.agent.folder else None,
         scenario_folder=Path(spec.scenario_folder) if spec.scenario_folder else None,
         reference=spec.scenario.reference,
         settings=spec.agent.settings or AgentSettings(),
+        run=spec.id,
+        keep=left_behind(home, spec.id) if home else None,
+        hidden=tuple(folder for folder in folders if folder is not None),
     )
 
 
