@@ -43,6 +43,11 @@ class LlmAdapter:
                 f"the model {model!r} names no provider",
                 hint="write it as llm:PROVIDER:MODEL, or give the agent a `base_url` in a file",
             )
+        if context.settings.token is not None and context.settings.base_url is None:
+            raise UsageError(
+                "`token` is for the server at `base_url`, and there is none",
+                hint="a provider finds its login in the environment",
+            )
         self._model = model
         self._settings = context.settings
         self._folder = context.folder or Path()

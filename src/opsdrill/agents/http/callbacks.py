@@ -12,6 +12,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from opsdrill.agents.http.client import ProtocolBroken, read_callback
 from opsdrill.agents.http.protocol import BODY_LIMIT, CallBack
@@ -26,6 +27,14 @@ DROPPED = 8 * BODY_LIMIT
 
 Take = Callable[[CallBack], Awaitable[int]]
 """Takes a call-back and gives the number of the next event; raises ProtocolBroken."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    """A request for the right address: its header fields and its body."""
+
+    fields: dict[str, str]
+    body: bytes
 
 
 class CallBacks:
@@ -86,12 +95,15 @@ class CallBacks:
         self._talks.add(talk)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                status, text = await self._answer(reader)
-                body = text.encode()
-                head = (
-                    f"HTTP/1.1 {status} .\r\ncontent-type: text/plain; charset=utf-8\r\n"
-                    f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-                )
+                asked = await self._read(reader)
+            # How long events take is for the commands to say that they wait for.
+            status, text = await self._judged(asked) if isinstance(asked, _Posted) else asked
+            body = text.encode()
+            head = (
+                f"HTTP/1.1 {status} .\r\ncontent-type: text/plain; charset=utf-8\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            )
+            async with asyncio.timeout(REQUEST_SECONDS):
                 writer.write(head.encode() + body)
                 await writer.drain()
         except (TimeoutError, OSError):
@@ -100,8 +112,8 @@ class CallBacks:
             self._talks.discard(talk)
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str]:
-        """What is said to one request: a status and a line."""
+    async def _read(self, reader: asyncio.StreamReader) -> tuple[int, str] | _Posted:
+        """A request, or what is said at once to one that is none: a status and a line."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except (asyncio.LimitOverrunError, asyncio.IncompleteReadError):
@@ -123,17 +135,16 @@ class CallBacks:
             await _dropped(reader, min(int(length), DROPPED))
             return 413, f"a body may have {BODY_LIMIT} bytes"
         try:
-            body = await reader.readexactly(int(length))
+            return _Posted(fields, await reader.readexactly(int(length)))
         except asyncio.IncompleteReadError:
             return 400, "the body ends too soon"
-        return await self._judged(fields, body)
 
-    async def _judged(self, fields: dict[str, str], body: bytes) -> tuple[int, str]:
-        why = refusal(self._key, fields, body, self._now())
+    async def _judged(self, asked: _Posted) -> tuple[int, str]:
+        why = refusal(self._key, asked.fields, asked.body, self._now())
         if why is not None:
             return 401, why
         try:
-            posted = read_callback(body)
+            posted = read_callback(asked.body)
         except ProtocolBroken as error:
             return 422, str(error)
         async with self._one:

@@ -70,10 +70,7 @@ def recorded(
     servers: Mapping[str, AbstractToolset[None]], work: TaskWork
 ) -> list[AbstractToolset[None]]:
     """The servers' tools for one task, each under its server's name."""
-    return [
-        RecordedServer(tools, name, work).prefixed(name.replace("-", "_"))
-        for name, tools in servers.items()
-    ]
+    return [RecordedServer(tools, name, work).prefixed(name) for name, tools in servers.items()]
 
 
 @dataclass

@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import (
     ModelContextWindowExceededError,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
+    UserError,
 )
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
@@ -19,7 +20,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from opsdrill.agents.llm.fence import INSTRUCTION
 from opsdrill.agents.llm.meter import BudgetSpent
 from opsdrill.agents.task import TaskWork
-from opsdrill.errors import OpsDrillError
+from opsdrill.errors import AgentUnavailable, OpsDrillError
 from opsdrill.model.job import TaskStatus
 
 REQUESTS = 100
@@ -82,7 +83,7 @@ async def do_task(
 
     Raises:
         BudgetSpent: a budget is spent; the end is not reported.
-        AgentUnavailable: the provider refuses; the end is not reported.
+        AgentUnavailable: the provider refuses, or two tools have the same name; likewise.
     """
     agent = Agent(
         model,
@@ -102,6 +103,8 @@ async def do_task(
         ended = Ended("failed", "out of memory", "The conversation became too long.")
     except UnexpectedModelBehavior as error:
         ended = Ended("failed", "the model did not answer as asked", error.message[:1000])
+    except UserError as error:  # such as two tools of the same name
+        raise AgentUnavailable(f"the agent cannot be made: {error.message}") from error
     except (BudgetSpent, OpsDrillError):
         raise
     except Exception as error:

@@ -515,7 +515,7 @@ async def test_a_failed_mcp_call_is_recorded_as_failed() -> None:
     settings = AgentSettings(
         mcp_servers={"my-tracker": McpServer(command=(sys.executable, str(server)))}
     )
-    steps = (call("my_tracker_close_ticket", id=8), call("my_tracker_close_ticket", id=7), finish())
+    steps = (call("my-tracker_close_ticket", id=8), call("my-tracker_close_ticket", id=7), finish())
     record = await Drill().work(brain(*steps), settings)
     failed, ran = record.tasks[0].tool_calls
     assert (failed.kind, failed.server, failed.tool) == ("mcp", "my-tracker", "close_ticket")
@@ -527,6 +527,12 @@ async def test_a_failed_mcp_call_is_recorded_as_failed() -> None:
 def test_an_argument_that_is_no_model(argument: str | None) -> None:
     with pytest.raises(UsageError, match="model"):
         LlmAdapter(AdapterContext(argument=argument))
+
+
+def test_a_token_without_a_server_is_refused() -> None:
+    settings = AgentSettings(token=SecretSource(env="MODEL_TOKEN"))
+    with pytest.raises(UsageError, match="base_url"):
+        LlmAdapter(AdapterContext(argument="openai:gpt-5", settings=settings))
 
 
 @pytest.mark.parametrize("argument", ["nosuch:model", "openai:gpt-5", "groq:llama"])
