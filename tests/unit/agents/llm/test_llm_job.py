@@ -177,7 +177,7 @@ async def test_a_plan_that_cannot_be_is_asked_for_again(wrong: Answer) -> None:
     ("budgets", "said"),
     [
         (Budgets(tokens=500), "the budget of 500 tokens was spent"),
-        (Budgets(cost_usd=0.25), "the budget of $0.25 was spent: $0.3000"),
+        (Budgets(cost_usd=0.25), "the budget of $0.25 was spent: $0."),
         (Budgets(seconds=0.3), "the budget of 0.3 seconds was spent"),
     ],
 )
