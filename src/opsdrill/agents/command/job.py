@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from opsdrill.agents.isolation.confined import Confined, Ending
 from opsdrill.agents.isolation.probe import why_not_isolated
 from opsdrill.agents.isolation.room import Room
 from opsdrill.agents.ticket_desk import TicketDesk
-from opsdrill.errors import AgentUnavailable
+from opsdrill.errors import AgentUnavailable, OpsDrillError
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import (
     Covered,
@@ -107,25 +107,27 @@ class CommandJob:
         recorder.record(Isolated(isolation="namespaces" if refused is None else "none"))
         reports = _Reports(recorder, assignment.operational_rules)
         ticket, hosts = assignment.ticket, assignment.hosts
-        with _folders(self._context.keep) as place:
-            desk = TicketDesk(ticket, tuple(hosts), assignment.operational_rules, reports)
-            gateway = Gateway(hosts, reports, agent=self._name, users=assignment.users)
-            kept = KeptFiles(place.kept, recorder.mask)
+        desk = TicketDesk(ticket, tuple(hosts), assignment.operational_rules, reports)
+        gateway = Gateway(hosts, reports, agent=self._name, users=assignment.users)
+        with (
+            _folders(self._context.keep) as place,
+            closing(KeptFiles(place.kept, recorder.mask)) as kept,
+        ):
+            layout = Layout.isolated() if refused is None else Layout.plain(place.plain)
+            after = _Aftermath(recorder, gateway, desk, kept)
             status: TaskStatus = "cancelled"
-            try:
-                async with desk, gateway:
-                    layout = Layout.isolated() if refused is None else Layout.plain(place.plain)
+            async with desk, gateway:
+                try:
                     room = self._room(assignment, layout, desk, gateway, place)
                     ending, spent = await self._run(room, kept)
-                status = "timed_out" if spent else "completed"
-            finally:
-                kept.close()
-                told = await _Aftermath(recorder, gateway, desk, kept).tell(
-                    status, isolated=refused is None, looked_for=bool(self._transcripts)
-                )
-            if told is not None:
-                raise told
-            self._end(recorder, desk, ending, spent)
+                    status = "timed_out" if spent else "completed"
+                finally:
+                    looked_for = bool(self._transcripts)
+                    telling = after.tell(status, isolated=refused is None, looked_for=looked_for)
+                    await _to_the_end(telling)
+        if after.fault is not None:
+            raise after.fault
+        self._end(recorder, desk, ending, spent)
 
     def _room(
         self,
@@ -204,8 +206,26 @@ class CommandJob:
             recorder.record(JobEnded(status="failed", reason=reason, fault="agent"))
 
 
+async def _to_the_end(work: Coroutine[None, None, None]) -> None:
+    """Wait for it whatever happens; a cancellation comes through afterwards."""
+    doing = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.wait({doing})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    doing.result()
+    if cancelled is not None:
+        raise cancelled
+
+
 class _Aftermath:
-    """What is said when the program is gone: its own report, and the ends of the tasks."""
+    """What is said when the program is gone: its own report, and the ends of the tasks.
+
+    Attributes:
+        fault: why nothing more can be kept, if that is so.
+    """
 
     def __init__(
         self, recorder: Recorder, gateway: Gateway, desk: TicketDesk, kept: KeptFiles
@@ -214,14 +234,16 @@ class _Aftermath:
         self._gateway = gateway
         self._desk = desk
         self._kept = kept
+        self.fault: OpsDrillError | None = None
 
-    async def tell(
-        self, status: TaskStatus, *, isolated: bool, looked_for: bool
-    ) -> Exception | None:
-        """Say it; returns why nothing more can be kept, if that is so."""
-        fault = self._gateway.fault or self._desk.fault
-        if fault is not None:
-            return fault
+    async def tell(self, status: TaskStatus, *, isolated: bool, looked_for: bool) -> None:
+        """Close everything that still listens, then say it."""
+        await self._desk.close()
+        await self._gateway.close(status)
+        self._kept.close()
+        self.fault = self._gateway.fault or self._desk.fault
+        if self.fault is not None:
+            return
         account = (
             await asyncio.to_thread(read_account, self._kept.transcripts)
             if looked_for
@@ -235,7 +257,6 @@ class _Aftermath:
         self._end_tasks(status)
         if self._desk.summary is not None:
             self._recorder.record(Posted(author="agent", body=self._desk.summary))
-        return None
 
     def _coverage(self, no_account: str | None, isolated: bool) -> Coverage:
         own = "what the agent did on its own machine is in its transcript only"
