@@ -111,8 +111,8 @@ class ProcessSession:
         if self._terminal is not None:
             resize(self._terminal, columns, rows)
             if self._client:
-                # It is nobody's controlling terminal.
-                self._process.signal(signal.SIGWINCH)
+                # It is nobody's controlling terminal, so that the kernel tells nobody.
+                self._process.signal(signal.SIGWINCH, family=True)
 
     async def signal(self, name: str) -> None:
         if known_signal(name) and not self._over.is_set():

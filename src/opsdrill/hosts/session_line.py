@@ -71,7 +71,7 @@ def signal_text(mark: int, *names: str) -> str:
     return (
         f"{marked(mark)}f;a=;for q in $p;do IFS= read -r x </proc/$q/stat||continue;"
         "set -- ${x##*)};shift 2;"
-        '[ -z "$a" ]||[ ${18} -lt $a ]&&{ a=${18};g=$1;[ $4 -gt 0 ]&&g=$4;};'
+        '[ -z "$a" ]||[ ${18} -lt $a ]&&{ a=${18};g=-$1;[ $4 -gt 0 ]&&g=-$4;};'
         f'done;[ -z "$a" ]||{{ [ $g = -0 ]&&g=$p;{kills};}};:'
     )
 

@@ -299,9 +299,9 @@ async def signals_can_be_caught(host: Host) -> None:
 
 @on_host()
 async def hanging_up(host: Host) -> None:
-    """Who is hung up on gets SIGHUP; what ignores that goes on, and what it says is dropped."""
+    """Who is hung up on gets SIGHUP; what ignores that goes on."""
     text = (
-        f"(trap '' HUP; while :; do echo alive; sleep 0.1; echo >> {FOLDER}/alive; done) & "
+        f"(trap '' HUP; echo alive; while :; do sleep 0.1; echo >> {FOLDER}/alive; done) & "
         f"trap 'echo hup > {FOLDER}/hup; exit' HUP; while :; do echo ready; sleep 0.1; done"
     )
     async with opened(host, text) as session:

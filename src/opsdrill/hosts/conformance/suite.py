@@ -11,6 +11,7 @@ from opsdrill.hosts.conformance import (
     outputs,
     processes,
     sessions,
+    sftp,
     shells,
     statuses,
     terminals,
@@ -35,6 +36,7 @@ CHECKS: tuple[Check, ...] = tuple(
         changes,
         sessions,
         terminals,
+        sftp,
         fleets,
     )
     for check in _of(module)
