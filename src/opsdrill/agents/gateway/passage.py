@@ -267,6 +267,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
             self._more.clear()
             # `resume_reading` may have brought more, or the end.
             if self._eof and not self._input:
+                await watch.sent_all()
                 await session.write_eof()
                 return
             if self._input or self._eof:

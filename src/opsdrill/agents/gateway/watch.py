@@ -32,6 +32,9 @@ class Watch(Protocol):
             Malformed: likewise; says why.
         """
 
+    async def sent_all(self) -> None:
+        """There is no more to go to the host; raises as `sent`."""
+
     def came(self, stream: Stream, data: bytes) -> bytes:
         """These bytes came from the host; what of them goes to the client.
 
@@ -71,6 +74,9 @@ class CommandWatch:
 
     async def sent(self, data: bytes) -> None:
         """Input of a command is its own affair."""
+
+    async def sent_all(self) -> None:
+        """Likewise."""
 
     def came(self, stream: Stream, data: bytes) -> bytes:
         if self._kept is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opsdrill.agents.gateway.copy_watch import (
@@ -12,6 +14,8 @@ from opsdrill.agents.gateway.copy_watch import (
     scp_target,
 )
 from opsdrill.agents.gateway.sftp_watch import SftpWatch
+from opsdrill.agents.gateway.shell_watch import ShellWatch, reads_commands
+from opsdrill.agents.gateway.told_lines import Markers, hook
 from opsdrill.agents.gateway.watch import CommandWatch, Watch
 from opsdrill.hosts.command import quote
 from opsdrill.hosts.session import SessionRequest
@@ -37,7 +41,10 @@ def watch_for(
     if request.files:
         return request, SftpWatch(witness, host, user)
     if text is None:
-        return request, CommandWatch(witness, host, user, "")
+        return _shell(door, request)
+    if reads_commands(text):
+        terminal = request.terminal is not None
+        return request, ShellWatch(witness, host, user, terminal=terminal, command=text)
     if receives_rsync(text):
         return request, RsyncWatch(witness, host, user, text, keeps=False)
     if not copies(text):
@@ -53,6 +60,18 @@ def watch_for(
         return answer.exit_code == 0
 
     return request, ScpWatch(witness, host, user, text, target=target, is_folder=is_folder)
+
+
+def _shell(door: Door, request: SessionRequest) -> tuple[SessionRequest, Watch]:
+    """A login shell; one with a terminal is asked to tell of its lines, which bash does."""
+    terminal, markers = request.terminal is not None, None
+    if terminal:
+        word = secrets.token_hex(12)
+        markers = Markers(word)
+        request = replace(request, environment={**request.environment, **hook(word)})
+    return request, ShellWatch(
+        door.witness, door.name, request.user, terminal=terminal, markers=markers
+    )
 
 
 def _writes(command: str) -> bool:

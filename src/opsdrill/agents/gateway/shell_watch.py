@@ -1,0 +1,192 @@
+"""The lines that are typed into a shell: each a shell call."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+
+from opsdrill.agents.gateway.kept_output import KeptOutput
+from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt
+from opsdrill.agents.gateway.typed_lines import Line, TypedLines
+from opsdrill.agents.gateway.watch import CommandWatch
+from opsdrill.agents.gateway.witness import TOOL, Call, NotRecorded, Witness
+from opsdrill.hosts.session import Stream
+from opsdrill.model.job import Outcome
+
+_WHY = "not every line typed into a shell could be told apart"
+_READS_COMMANDS = re.compile(
+    r"\s*(?:(?:sudo|env|exec)(?:\s+-[A-Za-z]+)*\s+)*(?:\S*/)?(?:ba|da|a|k|z)?sh"
+    r"(?:\s+(?:-[a-zA-Z]+|-o\s+\w+|--\w+))*(?:\s+-\s*|\s+-s(?:\s.*)?)?\s*",
+    re.DOTALL,
+)
+_WAITING = 256
+"""Lines that may wait to be told by the shell."""
+
+
+def reads_commands(command: str) -> bool:
+    """The command is a shell that reads what it does from its standard input."""
+    return _READS_COMMANDS.fullmatch(command) is not None and not re.search(r"\s-[a-z]*c", command)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A line that was passed on; `call` is there if it is in the record already."""
+
+    line: Line
+    call: Call | None
+
+
+class ShellWatch:
+    """A shell, started as the login shell or as a command.
+
+    Args:
+        witness: who reports.
+        host: the host's name.
+        user: who it runs as.
+        terminal: it has one.
+        markers: what takes out what the shell tells itself; None: it tells nothing.
+        command: the command that started it; None: it is the login shell.
+    """
+
+    def __init__(
+        self,
+        witness: Witness,
+        host: str,
+        user: str,
+        *,
+        terminal: bool,
+        markers: Markers | None = None,
+        command: str | None = None,
+    ) -> None:
+        self._witness = witness
+        self._host = host
+        self._user = user
+        self._typed = TypedLines(terminal=terminal)
+        self._markers = markers
+        self._command = None if command is None else CommandWatch(witness, host, user, command)
+        self._session: Call | None = None
+        self._alive = False
+        self._early = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._number = 0
+        self._running: Call | None = None
+        self._kept = KeptOutput()
+
+    def begin(self) -> None:
+        if self._command is not None:
+            self._command.begin()
+        else:
+            self._session = self._witness.begin(
+                self._host, "other", TOOL, {"request": "shell", "user": self._user}
+            )
+
+    async def sent(self, data: bytes) -> None:
+        for line in self._typed.feed(data):
+            self._enter(line)
+
+    async def sent_all(self) -> None:
+        if (rest := self._typed.rest()) is not None:
+            self._enter(rest)
+
+    def came(self, stream: Stream, data: bytes) -> bytes:
+        if self._command is not None:
+            self._command.came(stream, data)
+        if self._markers is None or stream != "stdout":
+            self._kept.add(stream, data)
+            return data
+        out = bytearray()
+        for piece in self._markers.feed(data):
+            if isinstance(piece, bytes):
+                self._kept.add(stream, piece)
+                out += piece
+            elif isinstance(piece, Prompt):
+                self._alive = True
+                self._return(piece.status)
+            else:
+                self._entered(piece)
+        return bytes(out)
+
+    def over(self, outcome: Outcome, exit_code: int | None, reason: str | None) -> None:
+        with suppress(NotRecorded):
+            # It was passed on, and a shell that is hung up may still run it.
+            if (rest := self._typed.rest()) is not None:
+                self._enter(rest)
+            while self._waiting:
+                self._drop(self._waiting.popleft())
+        self._return(None)
+        if self._markers is not None and self._markers.shown:
+            self._gap()
+        if self._command is not None:
+            self._command.over(outcome, exit_code, reason)
+        elif self._session is not None:
+            self._session.returned(outcome, exit_code=exit_code, output=reason)
+
+    def _enter(self, line: Line) -> None:
+        """A line is about to be passed on."""
+        if not self._alive:
+            if not line.certain:
+                self._gap()
+            self._run(self._begin(line.text))
+            self._early += 1
+            return
+        self._waiting.append(_Waiting(line, self._begin(line.text) if line.certain else None))
+        if len(self._waiting) > _WAITING:
+            self._drop(self._waiting.popleft())
+
+    def _entered(self, told: Entered) -> None:
+        """The shell says what it runs now: a line that waits, or what keys made of it."""
+        stale = told.number == self._number
+        self._number = told.number
+        same = next((one for one in self._waiting if _same(one.line, told.text)), None)
+        if same is not None:
+            while (one := self._waiting.popleft()) is not same:
+                self._drop(one)
+            self._run(same.call or self._begin(told.text))
+        elif self._waiting and (stale or not told.number):
+            # The history leaves it out.
+            one = self._waiting.popleft()
+            self._run(one.call or self._as_typed(one.line))
+        elif self._waiting:
+            # Several lines that are one command stand together in the history.
+            joined = "\n" in told.text or ";" in told.text
+            while self._waiting and self._waiting[0].call is None:
+                if not (self._waiting.popleft().line.unfinished or joined):
+                    break
+            self._run(self._begin(told.text))
+        elif self._early:
+            self._early -= 1  # typed, and recorded, before the shell told anything
+        elif not stale:
+            # One line more of those that were pasted together.
+            self._run(self._begin(told.text))
+
+    def _drop(self, one: _Waiting) -> None:
+        """A line that the shell said nothing of: some program read it."""
+        (one.call or self._as_typed(one.line)).returned("ran")
+
+    def _as_typed(self, line: Line) -> Call:
+        self._gap()
+        return self._begin(line.text)
+
+    def _begin(self, command: str) -> Call:
+        return self._witness.begin(
+            self._host, "shell", TOOL, {"command": command, "user": self._user}
+        )
+
+    def _run(self, call: Call) -> None:
+        self._return(None)
+        self._kept = KeptOutput()
+        self._running = call
+
+    def _return(self, status: int | None) -> None:
+        if self._running is not None:
+            self._running.returned("ran", exit_code=status, output=self._kept.text())
+            self._running = None
+
+    def _gap(self) -> None:
+        self._witness.gap(("executed_commands", "tool_calls"), _WHY)
+
+
+def _same(line: Line, told: str) -> bool:
+    return line.text.strip() == told.strip()
