@@ -138,7 +138,7 @@ class _Reader:
         try:
             for each in several.objects():
                 parts, _ = each.parts("trajectory_id", *_PARTS)
-                names = {_value(parts, "trajectory_id"), _value(parts, "session_id")}
+                names = [_value(parts, "trajectory_id"), _value(parts, "session_id")]
                 self._here |= {name for name in names if isinstance(name, str)}
                 if "steps" in parts:
                     self._works += 1

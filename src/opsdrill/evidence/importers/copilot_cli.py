@@ -11,16 +11,17 @@ from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
 from opsdrill.evidence.transcripts.patch import files_of
-from opsdrill.evidence.transcripts.reading import rows_of
+from opsdrill.evidence.transcripts.reading import objects_in, rows_of
 from opsdrill.evidence.transcripts.rows import listing, mapping, row, spoken, text, whole, within
 from opsdrill.evidence.transcripts.source import Source
 from opsdrill.evidence.transcripts.transcript import Transcript
-from opsdrill.evidence.transcripts.work import Work
+from opsdrill.evidence.transcripts.work import CALLS, Work
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _PREFIXES = ("session.", "assistant.", "tool.", "user.message", "subagent.")
 _SHELLS = frozenset({"bash", "shell", "powershell"})
 _EXITED = re.compile(r"<(?:shellId: .{1,40} completed|exited) with exit code (-?\d{1,9})>\s*\Z")
+_SAME_ID = "two calls that differ have the same id, and one is kept"
 _REFUSED = re.compile(r"(?:The )?user (?:rejected|denied|declined)|Permission denied and", re.I)
 
 
@@ -108,6 +109,8 @@ class _Reader:
                 self._shutdown(data)
             case "result":
                 self._result(line)
+            case None if data:
+                self.told.ledger.lose("an event does not say of what type it is")
 
     def end(self) -> Imported:
         """The job, when all events were told."""
@@ -159,13 +162,15 @@ class _Reader:
             self._model = text(data, "model") or self._model
         if id is not None:
             self._usage[id] = work, text(data, "model"), whole(data, "outputTokens")
-        requests = listing(data, "toolRequests")
+        requests = objects_in(data, "toolRequests", self.told.ledger)
         for each in requests:
             call = text(each, "toolCallId")
             if call is None:
                 self.told.ledger.lose("a call has no name")
-            elif not self._waits(call):
-                self._requests.setdefault(call, _Request(work, mapping(each), at))
+            elif self._waits(call):
+                self._call(work, call, each, at)
+            elif self._requests.setdefault(call, _Request(work, each, at)).request != each:
+                self.told.ledger.lose(_SAME_ID, *CALLS)
         if work.id == "main" and not requests and spoken(data.get("content")).strip():
             self.told.end("completed")
         elif work.id == "main":
@@ -185,10 +190,12 @@ class _Reader:
         return call is not None and call.work.waits_for(call.id)
 
     def _call(self, work: Work, named: str, asked: dict[str, object], at: datetime | None) -> None:
-        if self._waits(named):
-            return
-        id = self._ids.new(named)
-        self._calls[named] = _Call(work, id)
+        # One that waits is told again: by its request and by its start.
+        id = self._calls[named].id if self._waits(named) else self._ids.new(named)
+        self._calls.setdefault(named, _Call(work, id))
+        if self._calls[named].id != id:
+            self._calls[named] = _Call(work, id)
+        work = self._calls[named].work
         name = text(asked, "toolName") or text(asked, "name")
         given = asked.get("arguments")
         if isinstance(given, str):

@@ -6,16 +6,18 @@ A message is written again whenever it grows: the last form of each counts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
-from opsdrill.evidence.transcripts.reading import items_of, rows_of
+from opsdrill.evidence.transcripts.reading import items_of, objects_in, rows_of
 from opsdrill.evidence.transcripts.rows import listing, mapping, spoken, text, whole
 from opsdrill.evidence.transcripts.source import Source
 from opsdrill.evidence.transcripts.transcript import Transcript
+from opsdrill.evidence.transcripts.work import CALLS
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _EDITS: dict[str | None, ToolKind] = {
@@ -74,17 +76,19 @@ class _Reader:
         self._model: str | None = None
         self._asked: set[str] = set()
         self._ids = CallIds()
-        self._known: dict[tuple[str | None, str], str] = {}
+        self._known: dict[tuple[str | None, int, str], str] = {}
         self._agents: set[str] = set()
 
     def line(self, row: dict[str, object]) -> None:
         """A message, a patch that may hold messages, or the head."""
         patch = mapping(row, "$set")
         if patch:
-            for message in listing(patch, "messages"):
-                self._message(mapping(message))
+            for message in objects_in(patch, "messages", self.told.ledger):
+                self._message(message)
         elif "type" in row:
             self._message(row)
+        elif "toolCalls" in row:
+            self.told.ledger.lose("a message does not say whose it is")
         else:
             self.told.job = text(row, "sessionId") or self.told.job
 
@@ -97,6 +101,8 @@ class _Reader:
 
     def _message(self, message: dict[str, object]) -> None:
         at = self.told.clock.text(message.get("timestamp"))
+        if message.get("type") != "gemini" and message.get("toolCalls"):
+            self.told.ledger.lose("a message with calls is not the agent's")
         words, id = spoken(message.get("content")), text(message, "id")
         match text(message, "type"):
             case "user":
@@ -134,20 +140,27 @@ class _Reader:
                 input_tokens=whole(tokens, "input"),
                 output_tokens=sum(counted) if counted else None,
             )
-        calls = listing(message, "toolCalls")
+        calls = objects_in(message, "toolCalls", self.told.ledger)
+        times: Counter[str | None] = Counter()
         for call in calls:
-            self._call(id, mapping(call), at)
+            times[text(call, "id")] += 1
+            self._call((id, times[text(call, "id")]), call, at)
         if words.strip() and not calls:
             self.told.end("completed")
         else:
             self.told.goes_on()
 
-    def _call(self, message: str | None, call: dict[str, object], at: datetime | None) -> None:
+    def _call(
+        self, place: tuple[str | None, int], call: dict[str, object], at: datetime | None
+    ) -> None:
+        """A call in a message: the same in its next form, where it has its name as often before."""
         named, name = text(call, "id"), text(call, "name")
-        id = self._known.get((message, named or "")) or self._ids.new(named)
-        if message is not None and named is not None:
-            self._known[message, named] = id
+        id = self._known.get((*place, named or "")) or self._ids.new(named)
+        if place[0] is not None and named is not None:
+            self._known[*place, named] = id
         given = mapping(call, "args")
+        if call.get("args") is not None and not isinstance(call.get("args"), dict):
+            self.told.ledger.lose("the arguments of a call cannot be read", *CALLS)
         shown = _MCP.fullmatch(text(call, "displayName") or "")
         work = self.told.main
         if shown is not None:

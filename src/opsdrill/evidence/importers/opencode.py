@@ -9,8 +9,8 @@ from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
 from opsdrill.evidence.transcripts.patch import files_of
-from opsdrill.evidence.transcripts.reading import items_of
-from opsdrill.evidence.transcripts.rows import listing, mapping, number, text, whole, within
+from opsdrill.evidence.transcripts.reading import items_of, objects_in
+from opsdrill.evidence.transcripts.rows import mapping, number, text, whole, within
 from opsdrill.evidence.transcripts.source import Source
 from opsdrill.evidence.transcripts.transcript import Transcript
 from opsdrill.model.job import Outcome, Stop, ToolKind
@@ -48,7 +48,8 @@ class OpenCodeImporter:
         read = 0
         for message in items_of(source, "messages.item", reader.told.ledger):
             read += 1
-            reader.message(mapping(message, "info"), listing(message, "parts"))
+            parts = objects_in(message, "parts", reader.told.ledger)
+            reader.message(mapping(message, "info"), parts)
         if not read:
             raise source.broken("holds no message of an OpenCode session")
         yield reader.end()
@@ -70,7 +71,7 @@ class _Reader:
         self._version = text(info, "version")
         self._model = text(info, "model", "id")
 
-    def message(self, info: dict[str, object], parts: list[object]) -> None:
+    def message(self, info: dict[str, object], parts: list[dict[str, object]]) -> None:
         """One message, of whatever kind."""
         if text(info, "role") == "user":
             said = [
@@ -85,6 +86,8 @@ class _Reader:
             self.told.goes_on()
         elif text(info, "role") == "assistant":
             self._answer(info, parts)
+        else:
+            self.told.ledger.lose("a message does not say whose it is")
 
     def end(self) -> Imported:
         """The job, when all messages were told."""
@@ -93,7 +96,7 @@ class _Reader:
             self.told.delegate(id)
         return self.told.imported()
 
-    def _answer(self, info: dict[str, object], parts: list[object]) -> None:
+    def _answer(self, info: dict[str, object], parts: list[dict[str, object]]) -> None:
         self._model = text(info, "modelID") or self._model
         self._use(info)
         calls, reason = False, text(info, "finish")
@@ -104,12 +107,14 @@ class _Reader:
                 self.told.main.say(text(part, "text"), at=at, id=text(part, "id"))
             elif kind == "tool":
                 calls = True
-                self._call(mapping(part))
+                self._call(part)
             elif kind == "step-finish":
                 reason = text(info, "finish") or text(part, "reason")
             elif kind == "subtask":
                 # Asked of another agent, whose session is kept apart.
                 self._agents.add(text(part, "id") or "subtask")
+            elif kind is None or "tool" in part:
+                self.told.ledger.lose("a part of an answer does not say of what type it is")
         self._ended(info, reason, calls)
 
     def _ended(self, info: dict[str, object], reason: str | None, calls: bool) -> None:

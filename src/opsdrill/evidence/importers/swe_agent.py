@@ -17,7 +17,7 @@ from opsdrill.evidence.transcripts.reading import items_of
 from opsdrill.evidence.transcripts.rows import listing, mapping, number, row, spoken, text, whole
 from opsdrill.evidence.transcripts.source import Damaged, Source
 from opsdrill.evidence.transcripts.transcript import Transcript
-from opsdrill.evidence.transcripts.work import Work
+from opsdrill.evidence.transcripts.work import CALLS, Work
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _PARTS = ("trajectory", "history", "info", "replay_config", "attempts")
@@ -142,7 +142,7 @@ class _Reader:
 
     def step(self, step: dict[str, object]) -> None:
         """One step of a trajectory: what the agent said and ran, and what came back."""
-        main, action = self._told.main, text(step, "action") or ""
+        main, action = self._told.main, self._action(step, needed=True)
         words = text(step, "response") or text(step, "thought") or ""
         if action.strip() or not _HARNESS.match(words):
             main.say(words)
@@ -178,9 +178,17 @@ class _Reader:
                 self._told.ask(words)
             elif work.description is None:
                 work.description = words or None
+        elif role != "system":
+            self._told.ledger.lose("a message does not say whose it is")
+
+    def _action(self, step: dict[str, object], *, needed: bool) -> str:
+        action = step.get("action")
+        if not isinstance(action, str) and (needed or action is not None):
+            self._told.ledger.lose("a step does not say its action", *CALLS)
+        return action if isinstance(action, str) else ""
 
     def _assistant(self, work: Work, message: dict[str, object], words: str) -> None:
-        action = text(message, "action") or ""
+        action = self._action(message, needed=bool(message.get("tool_calls")))
         work.say(words or text(message, "thought"))
         if not action.strip():
             if work is self._told.main:

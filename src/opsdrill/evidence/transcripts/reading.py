@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opsdrill.evidence.transcripts.ledger import Ledger
+from opsdrill.evidence.transcripts.rows import listing, within
 from opsdrill.evidence.transcripts.source import Damaged, Line, Source
 
 
@@ -26,6 +27,8 @@ def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
                 yield line.value
             elif line.value is None and not line.null:
                 bad = line
+            elif any(isinstance(each, dict) for each in listing(line.value)):
+                ledger.lose("a line holds a list where an object belongs")
             else:
                 ledger.warn("a line holds no JSON object and was left out")
     except Damaged as damage:
@@ -39,10 +42,24 @@ def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
 def items_of(source: Source, path: str, ledger: Ledger) -> Iterator[dict[str, object]]:
     """The objects at a path of the single document that it is, in order."""
     try:
+        if not source.has_list(path):
+            ledger.lose("what should be a list of its messages is none")
         for item in source.items(path):
             if isinstance(item, dict):
                 yield item
             else:
-                ledger.warn(f"something in {path.removesuffix('.item')} is no object")
+                ledger.lose(f"something in {path.removesuffix('.item')} is no object")
     except Damaged as damage:
         ledger.lose(str(damage))
+
+
+def objects_in(value: object, key: str, ledger: Ledger) -> list[dict[str, object]]:
+    """The objects in the list under a key; anything else that stands there may be evidence."""
+    found = within(value, key)
+    if found is None or found == "":
+        return []
+    entries = found if isinstance(found, list) else [found]
+    objects = [each for each in entries if isinstance(each, dict)] if entries is found else []
+    if len(objects) < len(entries):
+        ledger.lose(f"something in `{key}` is not what belongs there and was left out")
+    return objects

@@ -103,7 +103,8 @@ class Source:
         """
         try:
             if not path.is_file():
-                raise UsageError(f"{path}: there is no such file")
+                what = "is no ordinary file" if path.exists() else "there is no such file"
+                raise UsageError(f"{path}: {what}")
             with path.open("rb") as stream:
                 if stream.read(2) != b"PK":
                     return cls(str(path), lambda: path.open("rb"))
@@ -170,6 +171,18 @@ class Source:
             return next(iter(self.items(path)), None)
         except Damaged:
             return None
+
+    def has_list(self, path: str) -> bool:
+        """Whether what a path of `items` goes through last is a list; true where it breaks off.
+
+        Raises:
+            Damaged: the document is broken before that.
+        """
+        list_path = path.removesuffix("item").removesuffix(".")
+        for prefix, event, _ in self._parsed(lambda stream: ijson.parse(stream, use_float=True)):
+            if prefix == list_path and event != "map_key":
+                return bool(event == "start_array")
+        return False
 
     def pairs(self) -> Iterator[tuple[str, object]]:
         """The keys of the single object that it is, each with its value.

@@ -15,12 +15,24 @@ from opsdrill.evidence.transcripts.rows import too_deep
 from opsdrill.evidence.transcripts.split_ssh import over_ssh
 from opsdrill.model.job import AgentMessage, Outcome, Task, TaskStatus, ToolCall, ToolKind, Usage
 
+CALLS = ("executed_commands", "write_file", "update_file", "use_mcp_tool", "tool_calls")
+"""The targets that hold calls."""
+
 
 @dataclass(slots=True)
 class _Call:
+    """A call; `asked` is what it was told to be, also where it lacks its command or path."""
+
     call: ToolCall
     host: str | None
+    asked: ToolKind
     open: bool = True
+
+    @property
+    def lacks(self) -> bool:
+        """Whether it may have done something of its kind that nobody can read."""
+        did = self.open or self.call.outcome not in ("failed", "refused")
+        return did and self.call.kind != self.asked
 
 
 @dataclass(slots=True)
@@ -82,17 +94,22 @@ class Work:
         """
         id = id or f"call-{len(self._calls) + 1}"
         known = self._calls.get(id)
-        if (known is not None and not revised) or not self.ledger.room(arguments):
+        if not self.ledger.room(arguments):
             return id
         if too_deep(arguments):
             self.ledger.lose("the arguments of a call are nested too deep to be kept")
             arguments = None
+        if not tool and kind == "other":
+            self.ledger.lose("a call does not say of which tool it is", *CALLS)
         made = _tool_call(id, kind, tool, arguments, server=server, at=at)
         if known is None:
-            self._calls[id] = _Call(made, host)
-        else:
+            self._calls[id] = _Call(made, host, kind)
+        elif revised:
             now = ("kind", "tool", "server", "arguments")
             known.call = known.call.model_copy(update={key: getattr(made, key) for key in now})
+            known.asked = kind
+        elif (known.call.tool, known.call.arguments) != (made.tool, made.arguments):
+            self.ledger.lose("two calls that differ have the same id, and one is kept", *CALLS)
         return id
 
     def call_files(
@@ -193,6 +210,11 @@ class Work:
     def unreturned(self) -> set[ToolKind]:
         """The kinds of calls that never returned."""
         return {call.call.kind for call in self._calls.values() if call.open}
+
+    @property
+    def nameless(self) -> set[ToolKind]:
+        """The kinds of calls that may have run though their command or path is not there."""
+        return {each.asked for each in self._calls.values() if each.lacks}
 
     def said(self, id: str | None) -> str | None:
         """The message with this id, as it was told so far."""

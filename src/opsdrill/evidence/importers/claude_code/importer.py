@@ -15,7 +15,7 @@ from opsdrill.evidence.transcripts.reading import rows_of
 from opsdrill.evidence.transcripts.rows import listing, mapping, spoken, text, within
 from opsdrill.evidence.transcripts.source import Source
 from opsdrill.evidence.transcripts.transcript import Transcript
-from opsdrill.evidence.transcripts.work import Work
+from opsdrill.evidence.transcripts.work import CALLS, Work
 from opsdrill.model.job import Stop
 
 _AGENTS = frozenset({"Task", "Agent"})
@@ -80,6 +80,7 @@ class _Call:
     work: Work
     id: str
     message: str | None
+    block: object
 
 
 class _Reader:
@@ -117,6 +118,8 @@ class _Reader:
             self._user(row)
         elif kind == "result":
             self._result(row)
+        elif not isinstance(kind, str) and "message" in row:
+            self.told.ledger.lose("a line does not say of what type it is")
 
     def end(self) -> Imported:
         """The job, when all lines were told."""
@@ -159,6 +162,8 @@ class _Reader:
     def _assistant(self, row: dict[str, object]) -> None:
         self._interrupted = False
         message = mapping(row, "message")
+        if not isinstance(message.get("content"), str | list):
+            self.told.ledger.lose("an answer of the agent has no content")
         words = spoken(message.get("content"))
         if row.get("isApiErrorMessage") is True:
             reason = words.strip().partition("\n")[0][:200] or "the provider gave an error"
@@ -191,6 +196,8 @@ class _Reader:
     def _block(self, work: Work, message: str | None, block: object, at: datetime | None) -> bool:
         """One part of an answer; whether it calls a tool."""
         kind = text(block, "type") or ""
+        if not kind and not isinstance(block, str):
+            self.told.ledger.lose("a part of an answer does not say of what type it is")
         if kind.endswith("tool_result"):
             self._returned(block, None, at)
             return False
@@ -198,12 +205,14 @@ class _Reader:
             return False
         named = text(block, "id")
         known = self._calls.get(named)
-        if known is not None and known.message == message:
+        if known is not None and known.message == message and known.block == block:
             return True
         name, arguments = text(block, "name"), mapping(block, "input")
+        if within(block, "input") is not None and not isinstance(within(block, "input"), dict):
+            self.told.ledger.lose("the arguments of a call cannot be read", *CALLS)
         tool, server, how, kept = called(name, arguments)
         id = work.call(self._ids.new(named), how, tool, kept, server=server, at=at)
-        self._calls[named] = _Call(work, id, message)
+        self._calls[named] = _Call(work, id, message, block)
         if name in _AGENTS:
             self._prompts[id] = text(arguments, "prompt") or ""
         return True

@@ -116,6 +116,8 @@ class _Reader:
 
     def _item(self, item: dict[str, object], at: datetime | None) -> None:
         kind = text(item, "type") or ""
+        if not kind:
+            self.told.ledger.lose("an item does not say of what type it is")
         named = text(item, "call_id") or text(item, "id")
         if kind == "message":
             self._message(item, at)

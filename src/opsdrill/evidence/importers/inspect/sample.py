@@ -8,6 +8,7 @@ Texts of more than 100 characters stand in `attachments`, behind the events that
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -70,6 +71,9 @@ class _Reader:
         self._survey = _Survey()
         self._spans = Spans()
         self._told: set[str] = set()
+        self._last: dict[str, str] = {}
+        self._times: Counter[str | None] = Counter()
+        self._spoken: Counter[str | None] = Counter()
         self._returned: set[str] = set()
         self._answered = False
         self._by_events = False
@@ -102,6 +106,8 @@ class _Reader:
             for item in items:
                 if isinstance(item, dict):
                     yield item
+                else:
+                    self.lose("something among its events or messages is no object")
         except Damaged as damage:
             self._ledger.lose(str(damage))
 
@@ -221,6 +227,8 @@ class _Reader:
                 times += 1
                 id = f"{name}#{times}"
         self._told.add(id)
+        self._times[text(call, "id")] += 1
+        self._last[text(call, "id") or id] = id
         given = self._survey.revised.get(text(call, "id") or "", within(call, "arguments"))
         tool = text(call, "function") or "tool"
         _known(tool, self._texts.whole(given)).tell(work, id, at=at)
@@ -252,13 +260,17 @@ class _Reader:
                 self._answered = True
                 work.say(self._texts.said(within(message, "content")), id=text(message, "id"))
             for call in listing(message, "tool_calls"):
-                if text(call, "id") not in self._told:
-                    self._call(work, call)
+                # Some models number their calls anew in every message.
+                id = text(call, "id")
+                self._spoken[id] += 1
+                if self._spoken[id] > self._times[id]:
+                    self._call(work, call, again=True)
         elif role == "tool":
             self._answer(work, message)
 
     def _answer(self, work: Work, message: object) -> None:
         id = text(message, "tool_call_id")
+        id = self._last.get(id or "", id)
         if id in self._returned:
             return
         if id is None or id not in self._told:

@@ -20,7 +20,7 @@ from opsdrill.evidence.importers.mini_swe_agent.text import (
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
-from opsdrill.evidence.transcripts.reading import items_of
+from opsdrill.evidence.transcripts.reading import items_of, objects_in
 from opsdrill.evidence.transcripts.rows import listing, mapping, number, text, whole
 from opsdrill.evidence.transcripts.source import Damaged, Source
 from opsdrill.evidence.transcripts.transcript import Transcript
@@ -126,6 +126,8 @@ class _Reader:
             self._observed(self._ids.of(given), message, extra, at)
         elif role in ("user", "message"):
             self._user(message, extra, at)
+        elif role is None:
+            self._told.ledger.lose("a message does not say whose it is")
 
     def _assistant(
         self, message: dict[str, object], extra: dict[str, object], at: datetime | None
@@ -136,7 +138,10 @@ class _Reader:
         words = words_of(message)
         self._told.main.say(words, at=at)
         self._used(message, extra)
-        actions = [each for each in listing(extra, "actions") if text(each, "command") is not None]
+        stated = objects_in(extra, "actions", self._told.ledger)
+        actions = [each for each in stated if text(each, "command") is not None]
+        if len(actions) < len(stated):
+            self._told.ledger.lose("an action does not say its command", *_COMMANDS)
         proposed = tool_calls(message)
         for action in actions:
             self._call(text(action, "tool_call_id"), text(action, "command") or "", at)

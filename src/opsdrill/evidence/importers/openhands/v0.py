@@ -82,6 +82,8 @@ class EventsV0:
 
     def _action(self, event: dict[str, object], action: str, at: datetime | None) -> None:
         args = mapping(event, "args")
+        if action not in _OF_THE_HARNESS and not isinstance(event.get("args"), dict):
+            self._told.ledger.lose("the arguments of an action cannot be read")
         source = text(event, "source")
         if action == "system":
             self.version = text(args, "openhands_version") or self.version
@@ -89,6 +91,8 @@ class EventsV0:
             return
         if action == "message":
             self._message(event, args, source, at)
+        elif source is None:
+            self._told.ledger.lose("an action does not say whose it is")
         elif source != "agent":
             self._of_others.add(whole(event, "id"))
         elif action in ("finish", "reject"):
@@ -224,7 +228,8 @@ class EventsV0:
 def _kind(action: str, args: dict[str, object]) -> ToolKind:
     if action == "run":
         typed = args.get("is_input") in (True, "true")
-        blank = not (text(args, "command") or "").strip()
+        command = args.get("command")
+        blank = isinstance(command, str) and not command.strip()
         return "other" if typed or blank else "shell"
     kind = _FILES.get(action, "other")
     return _EDITS.get(text(args, "command") or "", kind) if action == "edit" else kind

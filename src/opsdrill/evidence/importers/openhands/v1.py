@@ -212,7 +212,9 @@ def _doing(event: dict[str, object]) -> Known:
         arguments = action.get("data", action.get("arguments"))
         return Known("mcp", tool, arguments)
     if kind in _TERMINALS:
-        typed = action.get("is_input") is True or not (text(action, "command") or "").strip()
+        command = action.get("command")
+        blank = isinstance(command, str) and not command.strip()
+        typed = action.get("is_input") is True or blank
         return Known("other" if typed else "shell", tool, given_arguments)
     doing = known(tool, given_arguments)
     if doing.kind == "other" and kind.endswith(("EditorAction", "PatchAction")):

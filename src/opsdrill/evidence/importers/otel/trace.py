@@ -76,6 +76,8 @@ class Trace:
         self._asked: dict[str, str] = {}
         self._size = 0
         self._too_large = False
+        self._by_id: dict[str, Step] = {}
+        self._clash = False
 
     def add(self, id: str, parent: str, step: Step | None, size: int) -> None:
         """One span; without a step it is noise, which may still stand between others.
@@ -87,6 +89,9 @@ class Trace:
             size: characters that are kept of it.
         """
         if id and id in self._parents:
+            before = self._by_id.get(id)
+            if step is not None and (before is None or not _same(before, step)):
+                self._clash = True
             return  # sent twice
         if id:
             self._parents[id] = parent
@@ -103,6 +108,8 @@ class Trace:
             self._too_large = True
             return
         self._steps.append(step)
+        if id:
+            self._by_id[id] = step
 
     def imported(self, placing: Placing, file: Ledger) -> Imported:
         """The job that it is.
@@ -117,9 +124,15 @@ class Trace:
         if self._too_large:
             file = Ledger(TOLD)
             file.lose(f"there is more than {KEPT // 1024**2} MiB of commands and messages")
+        if self._clash:
+            file.lose("two spans that differ have the same id, and one is kept")
         self._steps.sort(key=lambda step: (step.start, -(step.end or 0)))
         tree = Tree(self._steps, self._parents)
         return _Telling(self.id, tree, self._results, placing).told(file)
+
+
+def _same(one: Step, other: Step) -> bool:
+    return (one.role, one.name, one.arguments) == (other.role, other.name, other.arguments)
 
 
 class _Telling:
