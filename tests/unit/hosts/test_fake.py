@@ -22,6 +22,7 @@ from opsdrill.hosts.drivers.fake_script import (
     Scripted,
     load_fake_script,
 )
+from opsdrill.hosts.session import SessionEnd, SessionRequest, Terminal
 from opsdrill.model.host import OUTPUT_LIMIT, Command, HostAnswer
 from opsdrill.model.scenario import HostSpec
 
@@ -314,3 +315,43 @@ def test_it_keeps_the_protocols() -> None:
     fleet: type[Fleet] = FakeFleet
     host: type[Host] = FakeHost
     assert (driver.name, fleet.__name__, host.__name__) == ("fake", "FakeFleet", "FakeHost")
+
+
+async def test_sessions_say_what_the_script_says() -> None:
+    """A command's answer comes as a session: output, status, or why there is none."""
+    one = host(
+        FakeAnswer(run="hello", exit_code=3, stdout="out\n", stderr="err\n"),
+        FakeAnswer(run="lost", dropped=True),
+    )
+    session = await one.open(SessionRequest("hello"))
+    assert [await session.read("stdout", 3), await session.read("stdout")] == [b"out", b"\n"]
+    assert [await session.read("stderr"), await session.read("stderr")] == [b"err\n", b""]
+    assert await session.wait() == SessionEnd(3)
+    lost = await one.open(SessionRequest("lost"))
+    assert (await lost.wait()).reason == "the connection ended before the command did"
+    unscripted = await one.open(SessionRequest("who knows"))
+    assert await unscripted.wait() == SessionEnd(127)
+    assert [command.run for command in one.asked] == ["hello", "lost", "who knows"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        SessionRequest(None),
+        SessionRequest("true", terminal=Terminal()),
+        SessionRequest(files=True),
+        SessionRequest("true", user="-x"),
+        SessionRequest("true", environment={"A": "\0"}),
+    ],
+)
+async def test_sessions_that_no_script_has(request_: SessionRequest) -> None:
+    """Shells, terminals and SFTP are not scripted; what no host can do is refused here too."""
+    with pytest.raises(HostError, match=r"scripted host|user|environment"):
+        await host().open(request_)
+
+
+async def test_no_session_with_a_silent_host() -> None:
+    one = host()
+    one.silent = True
+    with pytest.raises(HostUnreachable):
+        await one.open(SessionRequest("true"))

@@ -10,6 +10,7 @@ from opsdrill.errors import HostUnreachable
 from opsdrill.hosts.drivers.fake import FakeFleet, FakeHost
 from opsdrill.hosts.drivers.fake_script import FakeScript, Scripted
 from opsdrill.hosts.leased import LeasedFleet
+from opsdrill.hosts.session import SessionEnd, SessionRequest
 from opsdrill.model.host import Command
 
 
@@ -46,3 +47,21 @@ async def test_nothing_reaches_a_host_whose_lease_was_lost() -> None:
     assert await host.changed() is None
     assert inner.asked == []
     assert inner.files == {}
+
+
+async def test_a_session_lives_no_longer_than_its_lease() -> None:
+    """An open session is hung up at the first word after the lease was lost; none can be opened."""
+    grant = Grant()
+    endless = FakeScript(otherwise=Scripted(exit_code=0, delay=9999))
+    host = LeasedFleet(FakeFleet([FakeHost("web-01", endless)]), grant).hosts["web-01"]
+    session = await host.open(SessionRequest("sleep 9999"))
+    await session.write(b"x")
+    await session.resize(80, 24)
+    grant.lost = "it ran out"
+    await session.write(b"rm -rf /srv\n")
+    assert await session.wait() == SessionEnd(reason="it was hung up")
+    assert await session.read("stdout") == b""
+    await session.write_eof()
+    await session.signal("TERM")
+    with pytest.raises(HostUnreachable, match="its lease was lost: it ran out"):
+        await host.open(SessionRequest("true"))
