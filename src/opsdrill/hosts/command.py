@@ -29,19 +29,21 @@ _SH = (
     't= n=${IFS#??}; while IFS= read -r l || [ "$l" ]; do t="$t$l$n"; done <&3; exec 3<&-;'
     ' eval "unset t l n; $t"'
 )
-# The same two for a shell that reads what to set up before the command.
+# The same two for a shell that reads how the text ends and what to set up before the command. One
+# without its end was cut off with its connection, and is not run.
 _DIRECT = (
     (
         "bash",
         " --norc",
-        'IFS= read -r l<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;eval "$l";'
-        'eval -- "$BASH_EXECUTION_STRING"',
+        'read -r l<&3;IFS= read -r l<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3||exit 127;'
+        'exec 3<&-;eval "$l";eval -- "$BASH_EXECUTION_STRING"',
     ),
     (
         "sh",
         "",
-        't= n=${IFS#??};IFS= read -r l<&3;while IFS= read -r m||[ "$m" ];do t="$t$m$n";done<&3;'
-        'exec 3<&-;eval "$l";eval "unset t m;$t"',
+        "t= n=${IFS#??};IFS= read -r e<&3;IFS= read -r l<&3;while IFS= read -r m||exit 127;do "
+        'case $m in *"$e")t="$t${m%"$e"}$n";break;;esac;t="$t$m$n";done<&3;'
+        'exec 3<&-;eval "$l";eval "unset t m e;$t"',
     ),
 )
 
@@ -213,11 +215,16 @@ class Login:
             return f"exec sudo -n sh -c {quote(text)}"
         return f"exec sh -c {quote(text)}" if self.shell == "other" else text
 
+    def around_line(self, line: bytes) -> bytes:
+        """The same for bytes, which may be any."""
+        return self.around(line.decode(errors="surrogatepass")).encode(errors="surrogatepass")
+
 
 def direct_input(nonce: str, mark: int, account: Account, text: bytes) -> bytes:
     """What a shell started by `Login.for_command` reads: its environment, then the command.
 
-    Once it has read all of it, and before the command, it writes the nonce and its name on both
+    The text ends with a NUL for bash; other shells do not see it, and look for the nonce after it.
+    Once all of it was read, and before the command, the shell writes the nonce and its name on both
     output streams. Arguments as of `run_line`.
     """
     variables = environment(account.name, account.home, "")
@@ -225,10 +232,10 @@ def direct_input(nonce: str, mark: int, account: Account, text: bytes) -> bytes:
         in_a_line(f"{name}={value}") for name, value in variables.items() if name != "SHELL"
     )
     line = (
-        f"n=${{IFS#??}};{limit(mark)};umask 022;export {words} SHELL=${{BASH:-/bin/sh}};"
+        f"{nonce}\nn=${{IFS#??}};{limit(mark)};umask 022;export {words} SHELL=${{BASH:-/bin/sh}};"
         f"unset l n;echo {nonce} $0;echo {nonce} $0 >&2\n"
     )
-    return line.encode(errors="surrogatepass") + (text or b"\n")
+    return line.encode(errors="surrogatepass") + (text or b"\n") + f"\0{nonce}\n".encode()
 
 
 def _exec(start: str, become: str) -> str:
@@ -241,7 +248,9 @@ def _exec(start: str, become: str) -> str:
 
 
 def kill_line(nonce: str, mark: int) -> str:
-    """The line that kills all that carries a mark; its status is how many were left, up to 255.
+    """The line that kills all that carries a mark, and writes how many were left.
+
+    It writes nothing where it cannot see what there is.
 
     The mark is the bound on file locks (RLIMIT_LOCKS), which Linux keeps for every process, hands
     down to its children and does not use; proc(5) shows it. All are stopped before any is
@@ -251,8 +260,8 @@ def kill_line(nonce: str, mark: int) -> str:
     stop = 'o=;i=0;while f&&[ "$p" != "$o" ]&&[ $i -lt 50 ];do o=$p;kill -STOP $p;i=$((i+1));done;'
     kill = "i=0;while f&&[ $i -lt 200 ];do kill -KILL $p;i=$((i+1));sleep 0.02||sleep 1;done;"
     # sudo and su stop themselves when they see what they wait for stopped.
-    count = "kill -CONT $w;set -- $p;[ $# -gt 255 ]&&exit 255;exit $#"
-    return _framed(nonce, marked(mark) + stop + kill + count)
+    count = "kill -CONT $w;set -- $p;echo $#"
+    return _framed(nonce, f"{_SEES};{marked(mark)}{stop}{kill}{count}")
 
 
 def put_line(nonce: str, path: str, size: int, mode: int | None, owner: str | None) -> str:
@@ -327,6 +336,7 @@ def marked(mark: int) -> str:
     )
 
 
+_SEES = "[ -r /proc/self/limits ]&&[ -r /proc/self/stat ]||exit"
 _STAY = (
     "if f;then for q in $p;do for x in /proc/$q/fd/*;do"
     " if [ $x -ef /proc/$$/fd/1 ]||[ $x -ef /proc/$$/fd/4 ];then kill -STOP $$;exit;fi;done;done;fi"
@@ -352,6 +362,10 @@ _FIND = (
 _SPEAK = "exec 2>&4 4>&-"
 
 
+# A session of its own: what a command does to its process group is nothing to who starts it.
+_APART = 'command -v setsid >/dev/null&&set -- setsid "$@";'
+
+
 def _start(mark: int, account: Account) -> str:
     variables = environment(account.name, account.home, "")
     words = " ".join(
@@ -361,7 +375,7 @@ def _start(mark: int, account: Account) -> str:
     return (
         f"umask 022;cd {in_a_line(account.home)} 2>/dev/null||cd /;"
         f"{limit(mark)};"
-        f'set -- {prefix(account)}env -i {words} "SHELL=$p" $p;'
+        f'set -- {prefix(account)}env -i {words} "SHELL=$p" $p;{_APART}'
         f'case $p in *bash)exec "$@" {bash} bash;;esac;exec "$@" {sh} sh'
     )
 

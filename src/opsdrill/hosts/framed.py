@@ -100,6 +100,11 @@ class FramedOutput:
         return self._noise.decode(errors="replace")
 
     @property
+    def whole(self) -> bool:
+        """The line with the second nonce came, with all of it."""
+        return self.ended and b"\n" in self._last
+
+    @property
     def end(self) -> End | None:
         """What the line after the second nonce says, once it is whole; on standard error only."""
         line, found, _ = self._last.partition(b"\n")

@@ -10,8 +10,10 @@ from opsdrill.hosts.command import Account, Become
 
 NEEDED = ("env", "cat", "mkdir", "mv", "rm", "chmod", "chown", "stat", "readlink", "wc", "head")
 """Programs that commands and files take on the far side; all are part of any POSIX userland."""
-_OURS = ("login", "kernel", "os", "shell", "mark", "bash", "zsh", "time")
+_OURS = ("login", "kernel", "os", "shell", "mark", "bash", "zsh", "time", "setsid")
 _LONG = 300
+UNMARKED = {"time limits": "what a command started cannot be told apart and is not killed"}
+"""What belongs in `HostFacts.limits` of a machine whose processes cannot be marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Look:
         marks: its shell can mark processes, so that all of a command's can be killed.
         login: what the shell is that looked around.
         lacks: programs that it needs and does not have.
+        sessions: it has setsid(1), which keeps a command's signals from who started it.
     """
 
     uid: int
@@ -37,6 +40,7 @@ class Look:
     marks: bool
     login: Literal["bash", "posix", "other"]
     lacks: tuple[str, ...] = ()
+    sessions: bool = False
 
 
 def look_text(mark: int) -> str:
@@ -46,7 +50,7 @@ def look_text(mark: int) -> str:
         '[ -x $p ]&&echo "shell=$s";[ "${BASH_VERSION-}" ]&&echo bash=yes;'
         '[ "${ZSH_VERSION-}" ]&&echo zsh=yes;'
         f"(ulimit -x {mark}||ulimit -w {mark}) 2>/dev/null&&"
-        "[ -r /proc/self/limits ]&&echo mark=yes;"
+        "[ -r /proc/self/limits ]&&echo mark=yes;command -v setsid >/dev/null&&echo setsid=yes;"
         f"for c in {' '.join(NEEDED)};do command -v $c >/dev/null||echo lacks=$c;done;"
         "{ while IFS= read -r l;do case $l in PRETTY_NAME=*)echo os=${l#*=};;esac;done"
         "</etc/os-release; } 2>/dev/null;:"
@@ -75,6 +79,7 @@ def parse_look(printed: str) -> Look | None:
         marks="mark" in found,
         login="bash" if "bash" in found else "other" if "zsh" in found else "posix",
         lacks=tuple(lacks),
+        sessions="setsid" in found,
     )
 
 

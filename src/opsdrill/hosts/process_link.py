@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from opsdrill.hosts.child import Child
-from opsdrill.hosts.command import NO_SHELL
+from opsdrill.hosts.command import NO_SHELL, Account, run_line
 from opsdrill.hosts.drains import Drains
 from opsdrill.hosts.framed import End, FramedOutput
 from opsdrill.hosts.process_session import ProcessSession
@@ -47,7 +47,7 @@ class ProcessExchange:
         self.out = FramedOutput(nonce, limit)
         self.err = FramedOutput(nonce, limit)
         self.begun = asyncio.Event()
-        self.over = asyncio.Event()
+        self.over = self.complete = asyncio.Event()
         self.gone = asyncio.Event()
         self.status: int | None = None
         self._linger = linger
@@ -129,6 +129,7 @@ class ProcessLink:
             that starts one elsewhere. Its last word is what that shell does.
         environment: of the process; None: this process's own.
         linger: as of `ProcessExchange`.
+        stays: as of `opsdrill.hosts.command.run_line`.
     """
 
     def __init__(
@@ -137,10 +138,12 @@ class ProcessLink:
         *,
         environment: Mapping[str, str] | None = None,
         linger: float | None = None,
+        stays: bool = False,
     ) -> None:
         self._argv = tuple(argv)
         self._environment = environment
         self._linger = linger
+        self._stays = stays
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._waiting: set[ProcessExchange] = set()
         self._all: set[ProcessExchange] = set()
@@ -148,7 +151,11 @@ class ProcessLink:
         self._drains: Drains | None = None
         self._closed = False
 
-    async def exchange(
+    async def start(self, account: Account, nonce: str, mark: int, text: bytes) -> ProcessExchange:
+        line = run_line(nonce, mark, account, stays=self._stays)
+        return await self._exchange(nonce, line.encode() + (text or b"\n"))
+
+    async def _exchange(
         self, nonce: str, content: bytes, *, limit: int = OUTPUT_LIMIT, urgent: bool = False
     ) -> ProcessExchange:
         if urgent:
@@ -174,7 +181,7 @@ class ProcessLink:
         limit: int = OUTPUT_LIMIT,
         urgent: bool = False,
     ) -> ProcessExchange:
-        exchange = await self.exchange(nonce, content, limit=limit, urgent=urgent)
+        exchange = await self._exchange(nonce, content, limit=limit, urgent=urgent)
         try:
             async with asyncio.timeout(seconds):
                 await exchange.over.wait()

@@ -16,9 +16,9 @@ FREE, HELD = "free", "held"
 ENTRY = f"exec -c /bin/sh -c {quote(BOOT)}"
 """What stands on the command line of a login whose shell is bash."""
 
-# Read to the NUL, carry the mark, say that it is all here, evaluate.
+# Read to the NUL, carry the mark, say that it is all here, evaluate. Half a text is none.
 _BASH = (
-    'read -r l m<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3;exec 3<&-;ulimit -x $m;'
+    'read -r l m<&3;IFS= read -rd "" BASH_EXECUTION_STRING<&3||exit;exec 3<&-;ulimit -x $m;'
     'echo $l $0>&2;unset l m;eval -- "$BASH_EXECUTION_STRING"'
 )
 _MOST = 500
@@ -49,7 +49,7 @@ def stay_line(nonce: str, account: Account) -> str:
         account: who runs the commands, the login itself.
     """
     starts = "".join(
-        f"SHELL={path};[ -x {path} ]&&exec {path} --norc -c {quote(_BASH)} bash;"
+        f"SHELL={path};[ -x {path} ]&&exec setsid {path} --norc -c {quote(_BASH)} bash;"
         for path in SHELLS[0].paths
     )
     command = (

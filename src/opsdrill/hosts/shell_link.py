@@ -1,10 +1,11 @@
-"""What a host needs of the way to it: lines of `hosts.command` go out, framed output comes back."""
+"""What a host needs of the way to it: commands and lines of ours go out, output comes back."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Protocol
 
+from opsdrill.hosts.command import Account
 from opsdrill.hosts.framed import End, FramedOutput
 from opsdrill.hosts.session import Session, Terminal
 from opsdrill.model.host import OUTPUT_LIMIT
@@ -34,21 +35,28 @@ class NoAnswer(Exception):
         self.passing = passing
         self.hint = hint
 
+    @property
+    def again(self) -> bool:
+        """Whether it is worth asking again now."""
+        return self.passing
+
 
 class Exchange(Protocol):
-    """What comes back from one line.
+    """What comes back from a command or a line.
 
     Attributes:
         out: standard output.
         err: standard error.
-        begun: set once the line is at work, or never will be.
-        over: set once nothing more will be known.
+        begun: set once it is at work, or never will be.
+        over: set once its shell ended, or nothing more will be known.
+        complete: set once all that it wrote is there, or nothing more will come.
     """
 
     out: FramedOutput
     err: FramedOutput
     begun: asyncio.Event
     over: asyncio.Event
+    complete: asyncio.Event
 
     @property
     def end(self) -> End | None:
@@ -56,28 +64,28 @@ class Exchange(Protocol):
 
     @property
     def killed(self) -> bool:
-        """The shell of the line was killed, as is known from outside of it."""
+        """The shell that starts a command's was killed, as is known from outside of it."""
 
     def abandon(self) -> None:
-        """Nobody waits for it any more."""
+        """Nobody waits for it any more; whoever still does is woken."""
 
 
 class ShellLink(Protocol):
     """The way to one host."""
 
-    async def exchange(
-        self, nonce: str, content: bytes, *, limit: int = OUTPUT_LIMIT, urgent: bool = False
-    ) -> Exchange:
-        """Start a line on the host.
+    async def start(self, account: Account, nonce: str, mark: int, text: bytes) -> Exchange:
+        """Start a command.
+
+        Cancelling the call starts none.
 
         Args:
-            nonce: what the line was made with.
-            content: standard input: the line and what comes after it.
-            limit: bytes that are kept of each output stream.
-            urgent: does not wait until others are over.
+            account: who runs it.
+            nonce: letters and digits that no output has.
+            mark: what the command and all that it starts carries.
+            text: the command's.
 
         Raises:
-            NoAnswer: says why.
+            NoAnswer: says why; the command was not started.
         """
 
     async def talk(
@@ -89,10 +97,20 @@ class ShellLink(Protocol):
         limit: int = OUTPUT_LIMIT,
         urgent: bool = False,
     ) -> Exchange:
-        """Start a line of ours and wait for its end. Arguments as of `exchange`.
+        """Start a line of `hosts.command` that is ours, and wait for its end.
+
+        Args:
+            nonce: what the line was made with.
+            content: standard input: the line and what comes after it.
+            seconds: until which it must have ended.
+            limit: bytes that are kept of each output stream.
+            urgent: does not wait until others are over.
+
+        Returns:
+            An exchange whose `end` is known.
 
         Raises:
-            NoAnswer: it did not end within `seconds`, or not as it should.
+            NoAnswer: it did not end in time, or not as it should.
         """
 
     async def session(self, line: bytes, terminal: Terminal | None, tell: Tell) -> Session:
@@ -108,7 +126,9 @@ class ShellLink(Protocol):
         """
 
     async def no_shell(self, exchange: Exchange) -> str | None:
-        """Why nobody read what came after a line that is over, if that is certain.
+        """Why nobody read the text of a command that is over, if that is certain.
+
+        What is still on its way of the command's output is waited for.
 
         Raises:
             NoAnswer: it was the way to the host that failed; says why.

@@ -31,6 +31,23 @@ async def test_kill_everything_has_a_status(driver: Driver) -> None:
         assert answer.exit_code in (6, 137), answer
 
 
+@pytest.mark.parametrize(
+    "driver_name",
+    ["container", "container of sh only", "local", "sandbox", "ssh", "ssh to sh only"],
+)
+async def test_killing_its_group_ends_the_command_alone(driver: Driver) -> None:
+    """A command that kills its process group is killed by signal 9 and so ends with 137, always;
+    what it had printed is there."""
+    async with await driver.provision("killed", [HostSpec(name="web-01")]) as fleet:
+        host = fleet.hosts["web-01"]
+        for user in ("root", "root", "root", "nobody"):
+            run = "echo before; sleep 30 & kill -9 0; exit 3"
+            answer = await host.run(Command(run=run, timeout=20, user=user))
+            assert (answer.exit_code, answer.stdout) == (137, "before\n"), answer
+            answer = await host.run(Command(run="kill 0; sleep 9", timeout=20, user=user))
+            assert answer.exit_code == 143, answer
+
+
 @pytest.mark.parametrize("driver_name", ["ssh", "ssh to sh only"])
 async def test_kill_everything_over_ssh_is_dropped(driver: Driver) -> None:
     """The SSH server is among the killed, so that nobody is left to tell a status."""

@@ -30,8 +30,10 @@ async def interrupted(
 ) -> asyncio.Task[HostAnswer]:
     """A command that is in the middle of its work."""
     call = asyncio.ensure_future(host.run(Command(run=run, timeout=limit)))
-    while not machine.processes("sleep 9999"):
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(BOUND):
+        while not machine.processes("sleep 9999"):
+            assert not call.done(), call
+            await asyncio.sleep(0.05)
     await asyncio.sleep(0.2)
     return call
 
@@ -123,6 +125,34 @@ async def host_that_is_not_there(machine: Machine) -> None:
     assert [(finding.good, finding.blocks) for finding in found] == [(False, False)]
 
 
+async def shells_are_stopped(machine: Machine) -> None:
+    """Shells that a command stops are given up, and keep nobody else from the machine."""
+    async with host_of(machine.lab()) as host:
+        run = "echo before; kill -STOP $PPID; exit 3"
+        calls = [host.run(Command(run=run, timeout=1)) for _ in range(10)]
+        async with asyncio.timeout(BOUND):
+            for answer in await asyncio.gather(*calls):
+                assert answer.exit_code is None, answer
+                assert answer.stdout == "before\n"
+            answers = [host.run(Command(run=f"echo {number}")) for number in range(20)]
+            for number, answer in enumerate(await asyncio.gather(*answers)):
+                assert answer.stdout == f"{number}\n", answer
+
+
+async def all_hear_that_it_is_gone(machine: Machine) -> None:
+    """Whoever waits for a turn on a machine that goes away hears that as well."""
+    async with host_of(machine.lab()) as host:
+        run = Command(run="echo before; sleep 9999", user="plain", timeout=600)
+        calls = [asyncio.ensure_future(host.run(run)) for _ in range(40)]
+        async with asyncio.timeout(BOUND):
+            while len(machine.processes("sleep 9999")) < 8:
+                await asyncio.sleep(0.05)
+        machine.enter("mv /usr/sbin/sshd /usr/sbin/off")
+        machine.signal_sshd(signal.SIGKILL)
+        async with asyncio.timeout(BOUND):
+            assert all(answer.unreachable for answer in await asyncio.gather(*calls))
+
+
 SILENT: dict[str, Callable[[Machine], Awaitable[None]]] = {
     "network is cut": network_is_cut,
     "network comes back": network_comes_back,
@@ -130,6 +160,8 @@ SILENT: dict[str, Callable[[Machine], Awaitable[None]]] = {
     "host freezes before the limit": host_freezes_before_the_limit,
     "frozen host is not provisioned": frozen_host_is_not_provisioned,
     "host that is not there": host_that_is_not_there,
+    "shells are stopped": shells_are_stopped,
+    "all hear that it is gone": all_hear_that_it_is_gone,
 }
 """What takes its time, each with a machine of its own, all at once."""
 
@@ -248,6 +280,24 @@ async def test_many_background_processes(machine: Machine) -> None:
         for _ in range(22):
             await printed(host, "nohup sh -c 'while echo x; do sleep 0.2; done' &")
         assert await printed(host, "echo on; sleep 0.5; pgrep -fc 'while echo'") == "on\n22\n"
+
+
+async def test_background_processes_hold_all_sessions(rig: Rig) -> None:
+    """Where no session is left, and none will be, a command is not waited for: the reason says what
+    holds them, and once that is gone the machine answers again."""
+    machine = rig.machine(config="MaxSessions 1\n")
+    async with host_of(machine.lab()) as host:
+        async with asyncio.timeout(2 * BOUND):
+            for number in range(30):
+                answer = await host.run(Command(run="nohup sh -c 'sleep 9999; echo x' &"))
+                if answer.unreachable:
+                    break
+                assert answer.exit_code == 0, (number, answer)
+                await asyncio.sleep(0.4)
+            assert "background processes hold all" in (answer.reason or ""), answer
+            machine.enter("pkill -f '[s]leep 9999'")
+            await asyncio.sleep(1)
+            assert await printed(host, "echo on") == "on\n"
 
 
 async def test_one_connection(machine: Machine) -> None:

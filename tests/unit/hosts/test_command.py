@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +27,7 @@ from opsdrill.hosts.command import (
     environment,
     get_line,
     kill_line,
+    next_mark,
     put_line,
     quote,
     run_line,
@@ -210,8 +212,8 @@ def test_unread_text_is_no_shell(far: str) -> None:
     assert stderr.end.shell == NO_SHELL
 
 
-def sleeping() -> int:
-    found = subprocess.run(["pgrep", "-fc", "sleep 9731"], capture_output=True, check=False)
+def sleeping(seconds: int) -> int:
+    found = subprocess.run(["pgrep", "-fc", f"sleep {seconds}"], capture_output=True, check=False)
     return int(found.stdout)
 
 
@@ -219,26 +221,57 @@ def sleeping() -> int:
 def test_marked_processes_are_killed(far: str) -> None:
     """What carries the mark is killed, `setsid` and double forks included; nothing else is."""
     skip_without(far)
-    text = "(setsid sh -c '(sleep 9731 &) ; exit' &) ; sleep 9731 & trap '' TERM; sleep 9731"
-    with subprocess.Popen(
+    mark, seconds = next_mark(), 900_000_000 + os.getpid()
+    text = (
+        f"(setsid sh -c '(sleep {seconds} &) ; exit' &) ; sleep {seconds} & trap '' TERM;"
+        f" sleep {seconds}"
+    )
+    shell = subprocess.Popen(
         [*far.split(), "-c", BOOT],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as shell:
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
         assert shell.stdin is not None
-        shell.stdin.write(run_line(NONCE, MARK, ROOT).encode() + text.encode())
+        shell.stdin.write(run_line(NONCE, mark, ROOT).encode() + text.encode())
         shell.stdin.close()
-        while sleeping() != 3:
+        end = time.monotonic() + 60
+        while sleeping(seconds) != 3:
             assert shell.poll() is None
-        _, other = over_connection(kill_line(NONCE, MARK + 1), b"", far)
-        assert other.end is not None
+            assert time.monotonic() < end
+        other, _ = over_connection(kill_line(NONCE, next_mark()), b"", far)
+        assert other.text == "0\n"
         assert shell.poll() is None
-        _, killed = over_connection(kill_line(NONCE, MARK), b"", far)
-        assert killed.end is not None
-        assert killed.end.status == 0
+        killed, _ = over_connection(kill_line(NONCE, mark), b"", far)
+        assert killed.text == "0\n"
         shell.wait(timeout=30)
-    assert sleeping() == 0
+        assert sleeping(seconds) == 0
+    finally:
+        subprocess.run(["pkill", "-KILL", "-f", f"sleep {seconds}"], check=False)
+        shell.kill()
+        shell.wait()
+
+
+@FAR_SHELLS
+def test_killer_that_sees_nothing_says_nothing(far: str) -> None:
+    """Where /proc cannot be read, how many processes are left is not known, and not told."""
+    skip_without(far)
+    blind = kill_line(NONCE, next_mark()).replace("/proc/self/", "/nowhere/self/")
+    out, err = over_connection(blind, b"", far)
+    assert err.end is not None
+    assert out.text == ""
+
+
+@FAR_SHELLS
+@pytest.mark.parametrize(("text", "status"), [("kill -9 0", 137), ("kill 0; sleep 9", 143)])
+def test_process_group_is_the_commands_own(far: str, text: str, status: int) -> None:
+    """A command that kills its process group ends with that signal, which the shell that started it
+    lives to tell."""
+    skip_without(far)
+    _, err = over_connection(run_line(NONCE, next_mark(), ROOT), text.encode(), far)
+    assert err.end is not None
+    assert err.end.status == status
 
 
 @FAR_SHELLS
@@ -366,6 +399,42 @@ def test_another_user_without_anybody_between(
     assert status == 9
     assert out.startswith("daemon\n/usr\n/usr\n")
     assert str(MARK) in out
+
+
+@pytest.mark.parametrize("bash", [True, False])
+def test_text_that_was_cut_off_is_not_run(bash: bool, tmp_path: Path) -> None:
+    """A text whose end did not arrive, as its connection broke, is another command: none of it
+    runs; with its end all of it does."""
+    line, _ = Login("posix").for_command(ROOT)
+    line = line if bash else line.replace("/bin/bash", "/no/bash")
+    text = f"touch {tmp_path}/ran\ntouch {tmp_path}/ran\n: more".encode()
+    whole = direct_input(NONCE, MARK, ROOT, text)
+    for size in (len(whole) - len(NONCE) - 2, len(whole) - len(NONCE) - 9, len(whole) - 50):
+        subprocess.run(["/bin/sh", "-c", line], input=whole[:size], check=False, timeout=60)
+        assert not (tmp_path / "ran").exists()
+    subprocess.run(["/bin/sh", "-c", line], input=whole, check=False, timeout=60)
+    assert (tmp_path / "ran").exists()
+
+
+@FAR_SHELLS
+def test_command_where_there_is_no_bash(far: str) -> None:
+    """The text arrives line by line as it was written, and nothing of the reading is left."""
+    skip_without(far)
+    line, _ = Login("posix").for_command(ROOT)
+    text = (
+        "cat <<X\n a\\b  'c\"\n\nX\necho ${l-none} ${n-none} ${t-none} ${m-none} ${e-none}; exit 7"
+    )
+    done = subprocess.run(
+        [*far.split(), "-c", line.replace("/bin/bash", "/no/bash")],
+        input=direct_input(NONCE, MARK, ROOT, text.encode()),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    out = FramedOutput(NONCE)
+    out.feed(done.stdout)
+    assert done.returncode == 7
+    assert out.text == " a\\b  'c\"\n\nnone none none none none\n"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

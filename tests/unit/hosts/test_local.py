@@ -97,7 +97,7 @@ async def test_link_that_is_closed() -> None:
     link = ProcessLink(("/bin/sh", "-c", BOOT))
     await link.close()
     with pytest.raises(NoAnswer, match="given back") as caught:
-        await link.exchange("n0", b"")
+        await link.talk("n0", b"")
     assert not caught.value.passing
 
 

@@ -78,6 +78,29 @@ def test_text_that_no_shell_read(shell: list[str], tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_text_that_was_cut_off(shell: list[str], tmp_path: Path) -> None:
+    """A text whose end did not arrive is another command: none of it runs."""
+    given = stay_input("N0", next_mark(), f"touch {tmp_path}/ran\n: more".encode())
+    end = given.index(b"\0")
+    for size in (end, end - 1, end - 5):
+        subprocess.run(
+            [*shell, "-c", BOOT],
+            input=stay_line("FIRST", ACCOUNT).encode() + given[:size],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    assert not (tmp_path / "ran").exists()
+    told(shell, f"touch {tmp_path}/ran")
+    assert (tmp_path / "ran").exists()
+
+
+def test_process_group_is_the_commands_own(shell: list[str]) -> None:
+    """A command that kills its process group leaves the shell that stays alive."""
+    _, err = told(shell, "kill -9 0", "kill 0; sleep 9", "echo on")
+    assert err == ["N0 bash", "N0 137 free", "N1 bash", "N1 143 free", "N2 bash", "N2 0 free"]
+
+
 def test_foreign_proc_is_not_believed(shell: list[str]) -> None:
     """Where /proc tells of other process numbers, nothing is known, and so all is held."""
     unshare = ["unshare", "--pid", "--fork"]

@@ -50,6 +50,8 @@ async def killed_by_a_signal(host: Host) -> None:
         "kill -TERM $$": 143,
         "sh -c 'kill -9 $$'": 137,
         "sh -c 'kill -PIPE $$'": 141,
+        "kill -9 0": 137,
+        "kill 0; sleep 9": 143,
     }
     await _each(host, cases)
 

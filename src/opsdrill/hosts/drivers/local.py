@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.command import BOOT, SEARCH_PATH, ask_line, next_mark, next_nonce
 from opsdrill.hosts.driver import DriverContext, Finding
 from opsdrill.hosts.fleet import EndingFleet
-from opsdrill.hosts.look import PACKAGES, Look, look_text, packages_digest, parse_look
+from opsdrill.hosts.look import PACKAGES, UNMARKED, Look, look_text, packages_digest, parse_look
 from opsdrill.hosts.process_link import ProcessLink
 from opsdrill.hosts.shell_host import ShellHost
 from opsdrill.hosts.shell_link import NoAnswer
@@ -84,10 +85,11 @@ class LocalDriver:
             raise DriverUnavailable(_many(hosts), hint=_OTHERS)
         link = self._link()
         try:
-            return EndingFleet({hosts[0].name: await self._host(hosts[0].name, link)}, link.close)
+            host = await self._host(hosts[0].name, link)
         except BaseException:
             await asyncio.shield(link.close())
             raise
+        return EndingFleet({hosts[0].name: host}, partial(_end, host, link))
 
     async def reap(self) -> list[str]:
         return []
@@ -114,7 +116,7 @@ class LocalDriver:
             "disk, memory, processes": "not bounded: it is this very machine",
         }
         if not look.marks:
-            limits["time limits"] = "what a command started cannot be told apart and is not killed"
+            limits |= UNMARKED
         facts = HostFacts(
             name=name,
             driver=self.name,
@@ -148,6 +150,11 @@ class LocalDriver:
             ),
             Finding("changed files", False, "not known on machines that exist"),
         ]
+
+
+async def _end(host: ShellHost, link: ProcessLink) -> None:
+    await host.release()
+    await link.close()
 
 
 _OTHERS = "use `--lab sandbox` or `--lab container`"

@@ -35,8 +35,7 @@ class ContainerHost(ShellHost):
     def __init__(
         self, facts: HostFacts, link: ContainerLink, engine: Engine, container: str
     ) -> None:
-        # An engine reads the output of a process for as long as that process lives, and no longer.
-        super().__init__(facts, link, stays=True)
+        super().__init__(facts, link)
         self._engine = engine
         self._container = container
         self._marked: Files | None = None

@@ -31,7 +31,8 @@ class ContainerLink(ProcessLink):
 
     def __init__(self, engine: Engine, container: str) -> None:
         arguments = exec_arguments(container, "/bin/sh", "-c", BOOT)
-        super().__init__((engine.program, *arguments), linger=_LINGER_SECONDS)
+        # An engine reads the output of a process for as long as that process lives, and no longer.
+        super().__init__((engine.program, *arguments), linger=_LINGER_SECONDS, stays=True)
         self._engine = engine
         self._container = container
 

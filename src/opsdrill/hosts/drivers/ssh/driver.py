@@ -10,12 +10,13 @@ from functools import partial
 from opsdrill.errors import DriverUnavailable, ProvisionFailed, UsageError
 from opsdrill.hosts.driver import DriverContext, Finding
 from opsdrill.hosts.drivers.ssh.arrival import arrive, packages
-from opsdrill.hosts.drivers.ssh.ending import close
+from opsdrill.hosts.drivers.ssh.ending import close, end
 from opsdrill.hosts.drivers.ssh.findings import lab_finding, look_findings, silence_finding
 from opsdrill.hosts.drivers.ssh.host import SshHost
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection
 from opsdrill.hosts.fleet import EndingFleet
+from opsdrill.hosts.look import UNMARKED
 from opsdrill.model.host import HostFacts
 from opsdrill.model.scenario import HostSpec
 
@@ -65,7 +66,7 @@ class SshDriver:
         except BaseException:
             await asyncio.shield(close(links))
             raise
-        return EndingFleet({host.facts.name: host for host in met}, partial(close, links))
+        return EndingFleet({host.facts.name: host for host in met}, partial(end, met, links))
 
     async def reap(self) -> list[str]:
         return []
@@ -124,7 +125,7 @@ async def _meet(name: str, link: Link) -> SshHost:
         raise ProvisionFailed(name, f"does not answer: {error.reason}", hint=error.hint) from None
     limits = {"changed files": "not known on machines that exist"}
     if not look.marks:
-        limits["time limits"] = "what a command started cannot be told apart and is not killed"
+        limits |= UNMARKED
     facts = HostFacts(
         name=name,
         driver="ssh",
@@ -135,4 +136,4 @@ async def _meet(name: str, link: Link) -> SshHost:
         users=look.uid == 0,
         limits=limits,
     )
-    return SshHost(facts, link, arrival.login, look.uid)
+    return SshHost(facts, link, arrival.login, look)

@@ -1,176 +1,112 @@
-"""One channel of a connection: a command, or a line of `hosts.command`, on the far side."""
+"""What comes back over a connection from one line of `hosts.command`, or from one command."""
 
 from __future__ import annotations
 
 import asyncio
-import signal as signals
 from typing import Protocol
 
-import asyncssh
-
 from opsdrill.hosts.command import NO_SHELL
-from opsdrill.hosts.drivers.ssh.reasons import short
 from opsdrill.hosts.framed import End, FramedOutput
-
-CALM_SECONDS = 0.02
-"""Pause between two looks at what background processes write."""
+from opsdrill.hosts.shell_link import short
 
 
-_HELD_SECONDS = 0.3
-"""Seconds after its end from which a channel counts as held by background processes."""
-
-
-class Channels(Protocol):
-    """Who counts the channels of a connection."""
-
-    def held(self, channel: Channel) -> None:
-        """The line is over, and background processes keep its channel open."""
-
-    def closed(self, channel: Channel) -> None:
-        """The channel is closed."""
-
-
-class Channel(asyncssh.SSHClientSession[bytes]):
-    """One channel of a connection.
-
-    Attributes:
-        held: it is of no more use, and still open.
-    """
-
-    def __init__(self) -> None:
-        self.held = False
-        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
-        self._open = False
-
-    @property
-    def begun(self) -> bool:
-        """The far side opened the channel."""
-        return self._channel is not None
+class Carrier(Protocol):
+    """The channel that an exchange came over."""
 
     def abandon(self) -> None:
-        """Nobody waits for it any more."""
-        if self._channel is not None and self._open:
-            self._channel.close()
+        """Close it."""
 
-    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
-        self._channel = chan
-        self._open = True
-
-    def eof_received(self) -> bool:
-        return True
+    def finished(self, exchange: Exchange) -> None:
+        """Nothing more of the exchange comes; called once."""
 
 
-class Exchange(Channel):
-    """What comes back over one channel.
-
-    A line says itself when it is over. A command is over when its shell ended, which the SSH
-    server tells, and when all it wrote came: usually when the channel closes. Background processes
-    that hold the output open keep the channel open: its end would kill them with SIGPIPE. What
-    they write is read and dropped, slowly.
+class Exchange:
+    """What comes back from a line, which says itself when it is over.
 
     Args:
-        nonce: what the line, or the command's input, was made with.
+        nonce: what the line was made with.
         limit: bytes that are kept of each stream.
-        channels: told when the channel is held, and when it is closed.
 
     Attributes:
-        over: set once nothing more will be known.
-        left: set once the far shell ended, or nothing more will be known.
-        status: how the far shell ended, 128+n for signal n.
-        held: its end came, and the channel is still open.
-        cut: the connection ended before its end came.
+        carrier: the channel that it comes over, once there is one.
+        status: how the far shell ended, 128+n for signal n, where the SSH server told that.
     """
 
-    def __init__(self, nonce: str, limit: int, channels: Channels) -> None:
-        super().__init__()
+    killed = False
+
+    def __init__(self, nonce: str, limit: int) -> None:
         self.out = FramedOutput(nonce, limit)
         self.err = FramedOutput(nonce, limit)
+        self.begun = asyncio.Event()
         self.over = asyncio.Event()
-        self.left = asyncio.Event()
+        self.complete = asyncio.Event()
+        self.carrier: Carrier | None = None
         self.status: int | None = None
-        self.cut = False
-        self._told = False
-        self._channels = channels
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def no_shell(self) -> str | None:
-        """Why the line was never at work or nobody read what came after it, if that is certain."""
-        unread = self.end is not None and self.end.shell == NO_SHELL
-        if not unread and (self.err.started or not self._told):
-            return None
-        return self._why()
-
-    def _why(self) -> str:
-        said = short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
-        return f"no shell can be started ({said})" if said else "no shell can be started"
+        self._whole = False
 
     @property
     def end(self) -> End | None:
         """How it ended; None if the far side never said."""
         return self.err.end if self.out.ended else None
 
-    def send(self, content: bytes) -> None:
-        """All that the far side's standard input gets."""
-        if self._channel is not None and self._open:
-            self._channel.write(content)
-            self._channel.write_eof()
+    @property
+    def no_shell(self) -> str | None:
+        """Why the line was never at work or nobody read what came after it, if that is certain."""
+        unread = self.end is not None and self.end.shell == NO_SHELL
+        if not unread and (self.err.started or not self._whole):
+            return None
+        return self._why()
 
-    def data_received(self, data: bytes, datatype: int | None) -> None:
-        if self.over.is_set():
-            self._rest()
-            return
-        (self.err if datatype == asyncssh.EXTENDED_DATA_STDERR else self.out).feed(data)
-        if self.out.ended and self.err.end is not None:
+    def abandon(self) -> None:
+        """Nobody waits for it any more; whoever still does is woken."""
+        if not self.complete.is_set() and self.carrier is not None:
+            self.carrier.abandon()
+        self.finish()
+
+    def feed(self, data: bytes, *, error: bool) -> None:
+        """Take what came, on standard error or on standard output."""
+        (self.err if error else self.out).feed(data)
+        if self.err.started:
+            self.begun.set()
+        if self.out.whole and self.err.end is not None:
             self.finish()
 
-    def finish(self) -> None:
-        """Nothing that comes now is of interest."""
+    def tell(self, status: int | None) -> None:
+        """The far shell ended; None: how is not known. What it wrote may still be on its way."""
+        self.status = status
+        self.begun.set()
         self.over.set()
-        self.left.set()
-        if self._open and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._count)
 
-    def exit_status_received(self, status: int) -> None:
-        self._told = True
-        # A status of the server's own making, such as asyncssh's -1, is none.
-        self.status = status if 0 <= status <= 255 else None
-        self.left.set()
+    def finish(self, *, whole: bool = False) -> None:
+        """Nothing that comes now is of interest.
 
-    def exit_signal_received(
-        self,
-        signal: str,
-        core_dumped: bool,  # noqa: ARG002
-        msg: str,  # noqa: ARG002
-        lang: str,  # noqa: ARG002
-    ) -> None:
-        self._told = True
-        number = signals.Signals.__members__.get(f"SIG{signal}")
-        # RFC 4254 names thirteen of them; for the others there is no status to tell.
-        self.status = None if number is None else 128 + number
-        self.left.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._open = False
-        self.cut = exc is not None and not self.over.is_set()
+        Args:
+            whole: it is certain that the far side wrote nothing else.
+        """
+        if self.complete.is_set():
+            return
+        self._whole = whole
         self.out.close()
         self.err.close()
-        self.over.set()
-        self.left.set()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._channels.closed(self)
+        for event in (self.begun, self.over, self.complete):
+            event.set()
+        if self.carrier is not None:
+            self.carrier.finished(self)
 
-    def _count(self) -> None:
-        self.held = True
-        self._channels.held(self)
+    def _why(self) -> str:
+        said = short((self.err.text or self.err.noise).strip().rpartition("\n")[2])
+        return f"no shell can be started ({said})" if said else "no shell can be started"
 
-    def _rest(self) -> None:
-        channel = self._channel
-        if channel is not None:
-            channel.pause_reading()
-            asyncio.get_running_loop().call_later(CALM_SECONDS, self._go_on)
 
-    def _go_on(self) -> None:
-        if self._channel is not None and self._open:
-            self._channel.resume_reading()
+class CommandExchange(Exchange):
+    """What comes back from a command that has a channel of its own.
+
+    It is over when its shell ended, which the SSH server tells, and complete when all it wrote
+    came: usually when the channel closes.
+    """
+
+    @property
+    def end(self) -> End | None:
+        if self.status is None or not self.err.started or not self._whole:
+            return None
+        return End(self.status, self.err.title)

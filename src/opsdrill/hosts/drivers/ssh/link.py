@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict, TypeVar, cast
+from typing import TypeVar
 
 import asyncssh
 
-from opsdrill.hosts.drivers.ssh.exchange import Channel, Channels, Exchange
+from opsdrill.hosts.drivers.ssh.channel import Channel, Channels, OwnChannel
+from opsdrill.hosts.drivers.ssh.connection import CHANNELS, FREE_SECONDS, WINDOW, Connection
+from opsdrill.hosts.drivers.ssh.exchange import Exchange
 from opsdrill.hosts.drivers.ssh.login import log_in
-from opsdrill.hosts.drivers.ssh.reasons import NoConnection, Refused, short
+from opsdrill.hosts.drivers.ssh.reasons import NoConnection
 from opsdrill.hosts.session import Terminal
+from opsdrill.hosts.shell_link import ASK_SECONDS
 from opsdrill.model.host import OUTPUT_LIMIT
 from opsdrill.model.lab import LabHost
 
-CHANNELS = 9
-"""Channels of a connection at once: sshd allows ten (MaxSessions), and one is for killing."""
-ASK_SECONDS = 15.0
-"""Seconds for what is asked on our own behalf."""
-WINDOW = 2 * 1024 * 1024
-"""Bytes that may be on their way here over one channel."""
 _CONNECTIONS = 16
 """Connections to a machine at most; more than one only where sessions or background processes hold
 channels."""
@@ -33,65 +29,11 @@ _PATIENCE_SECONDS = 12.0
 _DOWN_SECONDS = 30.0
 """For so long a machine that did not answer is asked once only."""
 _CLOSE_SECONDS = 3.0
-_FREE_SECONDS = 0.02
-"""Seconds after which a machine that refused a channel may have counted one less."""
-_TRUST = 20
-"""Channels that were opened since the last refusal, after which one more is tried."""
-
+_URGENT_SECONDS = 30.0
+_TALKS = 5
+"""How often a line of ours is started whose answer gets lost with its connection."""
 
 C = TypeVar("C", bound=Channel)
-
-
-class _Connection:
-    """A connection and its channels.
-
-    Args:
-        ssh: the connection.
-        wake: called when a channel may have become free.
-    """
-
-    def __init__(self, ssh: asyncssh.SSHClientConnection, wake: Callable[[], None]) -> None:
-        self.ssh = ssh
-        self.room = CHANNELS
-        self.open = 0
-        self.stuck = 0
-        self._granted = 0
-        self._refused_at = 0.0
-        self._wake = wake
-
-    @property
-    def alive(self) -> bool:
-        return not self.ssh.is_closed()
-
-    def granted(self) -> None:
-        """A channel was opened."""
-        self._granted += 1
-        if self._granted >= _TRUST and self.room < CHANNELS:
-            self.room += 1
-            self._granted = 0
-
-    def refused(self) -> bool:
-        """A channel was not: the machine's own bound is lower, or it is slow to count.
-
-        Returns:
-            Whether others are open, so that it makes sense to wait for one.
-        """
-        now = time.monotonic()
-        if now - self._refused_at > _FREE_SECONDS:
-            self.room = max(1, self.room - 1)
-            self._refused_at = now
-        self._granted = 0
-        return self.open > 0
-
-    def held(self, channel: Channel) -> None:  # noqa: ARG002
-        self.stuck += 1
-        self._wake()
-
-    def closed(self, channel: Channel) -> None:
-        self.open -= 1
-        if channel.held:
-            self.stuck -= 1
-        self._wake()
 
 
 class Link:
@@ -111,7 +53,7 @@ class Link:
         self.make_room: Callable[[], None] = _nothing
         self._folder = folder
         self._via = via
-        self._connections: list[_Connection] = []
+        self._connections: list[Connection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._down_since: float | None = None
@@ -123,26 +65,28 @@ class Link:
         nonce: str,
         content: bytes,
         *,
+        kind: type[Exchange] = Exchange,
         limit: int = OUTPUT_LIMIT,
         urgent: bool = False,
     ) -> Exchange:
-        """Start a line on the machine.
+        """Start a line, or a command, in a channel of its own.
 
         Args:
             entry: what stands on the far command line.
             nonce: what the line was made with.
             content: standard input: the line and what comes after it.
+            kind: what comes back.
             limit: bytes that are kept of each output stream.
             urgent: does not wait for a free channel.
 
         Raises:
             NoConnection: says why.
         """
-        exchange = await self.channel(
-            entry, lambda channels: Exchange(nonce, limit, channels), urgent=urgent
+        channel = await self.channel(
+            entry, lambda channels: OwnChannel(channels, kind(nonce, limit)), urgent=urgent
         )
-        exchange.send(content)
-        return exchange
+        channel.send(content, last=True)
+        return channel.exchange
 
     async def channel(
         self,
@@ -165,13 +109,24 @@ class Link:
             NoConnection: says why.
             Refused: the machine gives no such channel.
         """
-        # Half an opened channel would be a shell on the far side that waits for ever.
-        task = asyncio.ensure_future(self._open(entry, make, terminal, window, urgent=urgent))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.add_done_callback(_abandon)
-            raise
+        failures = 0
+        another = False
+        while True:
+            connection = await self._with_room(urgent=urgent, another=another)
+            made = make(connection)
+            trouble = await connection.open_channel(made, entry, terminal, window)
+            if trouble is None:
+                return made
+            another = False
+            if connection.alive and connection.refused():
+                another = urgent
+                self.make_room()
+                await asyncio.sleep(FREE_SECONDS)
+                continue
+            failures += 1
+            if failures > len(_RETRY_AFTER):
+                raise NoConnection(f"{self.host.address} opens no session: {trouble}")
+            await asyncio.sleep(_RETRY_AFTER[failures - 1])
 
     async def talk(
         self,
@@ -192,23 +147,32 @@ class Link:
         Raises:
             NoConnection: it did not answer.
         """
-        for last in (False, True):
-            exchange = await self.exchange(entry, nonce, content, limit=limit, urgent=urgent)
+        silent = 0
+        for _ in range(_TALKS):
+            try:
+                # What is urgent cannot wait until commands are over.
+                async with asyncio.timeout(_URGENT_SECONDS if urgent else None):
+                    exchange = await self.exchange(
+                        entry, nonce, content, limit=limit, urgent=urgent
+                    )
+            except TimeoutError:
+                raise NoConnection(f"{self.host.address} has no session free") from None
             try:
                 async with asyncio.timeout(seconds):
-                    await exchange.over.wait()
+                    await exchange.complete.wait()
             except TimeoutError:
                 self.drop()
+                silent += 1
+                if silent > 1:
+                    break
                 continue
             finally:
-                if not exchange.over.is_set():
-                    exchange.abandon()
+                exchange.abandon()
             if exchange.end is not None:
                 return exchange
-            if exchange.no_shell is not None:
+            killed = exchange.status is not None and exchange.status > 128
+            if exchange.no_shell is not None and not killed:
                 raise NoConnection(exchange.no_shell, passing=False)
-            if last:
-                break
         raise NoConnection(f"{self.host.address} lets in, and then says nothing")
 
     @property
@@ -234,7 +198,7 @@ class Link:
     def drop(self) -> None:
         """Give up the connections: they do not answer."""
         for connection in self._connections:
-            connection.ssh.abort()
+            connection.give_up()
         self._connections.clear()
 
     async def close(self) -> None:
@@ -243,66 +207,10 @@ class Link:
         if self._connecting is not None:
             self._connecting.cancel()
         connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.ssh.close()
-        while self._waiting:
-            self._wake()
-        for connection in connections:
-            try:
-                async with asyncio.timeout(_CLOSE_SECONDS):
-                    await connection.ssh.wait_closed()
-            except (TimeoutError, OSError, asyncssh.Error):
-                connection.ssh.abort()
+        self._wake_all()
+        await asyncio.gather(*(one.close(_CLOSE_SECONDS) for one in connections))
 
-    async def _open(
-        self,
-        entry: str | bytes | None,
-        make: Callable[[Channels], C],
-        terminal: Terminal | None,
-        window: int,
-        *,
-        urgent: bool,
-    ) -> C:
-        kind = _NO_TERMINAL if terminal is None else _terminal(terminal)
-        failures = 0
-        another = False
-        while True:
-            connection = await self._with_room(urgent=urgent, another=another)
-            connection.open += 1
-            made = make(connection)
-            try:
-                await connection.ssh.create_session(
-                    lambda made=made: made,  # type: ignore[misc]
-                    cast("str", entry or ()),  # asyncssh sends bytes as they are
-                    subsystem="sftp" if entry is None else (),
-                    encoding=None,
-                    window=window,
-                    **kind,
-                )
-                connection.granted()
-                return made
-            except (asyncssh.Error, OSError) as error:
-                trouble = short(error)
-                refused = _refused(error, files=entry is None)
-            if refused is not None:
-                made.abandon()
-                if not made.begun:
-                    connection.closed(made)
-                raise Refused(refused)
-            if not made.begun:
-                connection.closed(made)
-            another = False
-            if connection.alive and connection.refused():
-                another = urgent
-                self.make_room()
-                await asyncio.sleep(_FREE_SECONDS)
-                continue
-            failures += 1
-            if failures > len(_RETRY_AFTER):
-                raise NoConnection(f"{self.host.address} opens no session: {trouble}")
-            await asyncio.sleep(_RETRY_AFTER[failures - 1])
-
-    async def _with_room(self, *, urgent: bool, another: bool) -> _Connection:
+    async def _with_room(self, *, urgent: bool, another: bool) -> Connection:
         while True:
             living = self._living()
             free = [one for one in living if one.open < one.room + urgent]
@@ -313,12 +221,25 @@ class Link:
                 await self._connect()
                 another = False
                 continue
+            if all(one.stuck >= one.open for one in living):
+                self._wake()
+                raise _all_held(self.host.address, sum(one.open for one in living))
             self.make_room()
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            await waiter
+            await self._turn()
 
-    def _living(self) -> list[_Connection]:
+    async def _turn(self) -> None:
+        """Wait until a channel may have become free."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if not waiter.cancelled():
+                # It was this one's turn, which is another's then.
+                self._wake()
+            raise
+
+    def _living(self) -> list[Connection]:
         if self._closed:
             raise _given_back()
         self._connections = [one for one in self._connections if one.alive]
@@ -328,7 +249,7 @@ class Link:
         """One more connection; whoever asks meanwhile waits for the same one."""
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.ensure_future(self._new_connection())
-            self._connecting.add_done_callback(_outcome)
+            self._connecting.add_done_callback(self._connected)
         try:
             await asyncio.shield(self._connecting)
         except asyncio.CancelledError:
@@ -336,6 +257,13 @@ class Link:
             if self._closed and (task is None or not task.cancelling()):
                 raise _given_back() from None
             raise
+
+    def _connected(self, connecting: asyncio.Task[None]) -> None:
+        # Whoever waits has room now; or there is no channel left whose end would wake anybody, and
+        # each must hear why. Nobody may be left who asked for the connection.
+        if not connecting.cancelled():
+            connecting.exception()
+        self._wake_all()
 
     async def _new_connection(self) -> None:
         loop = asyncio.get_running_loop()
@@ -353,9 +281,7 @@ class Link:
                     raise
             else:
                 self._down_since = None
-                self._connections.append(_Connection(ssh, self._wake))
-                for _ in range(CHANNELS):
-                    self._wake()
+                self._connections.append(Connection(ssh, self._wake))
                 return
             await asyncio.sleep(pause)
 
@@ -380,29 +306,9 @@ class Link:
                 waiter.set_result(None)
                 return
 
-
-def _refused(error: Exception, *, files: bool) -> str | None:
-    """What the machine does not give, where asking again cannot help."""
-    code = error.code if isinstance(error, asyncssh.ChannelOpenError) else None
-    if code == asyncssh.OPEN_REQUEST_PTY_FAILED:
-        return "its SSH server gives no terminal"
-    if files and code == asyncssh.OPEN_REQUEST_SESSION_FAILED:
-        return "its SSH server has no SFTP: install openssh-sftp-server on it"
-    return None
-
-
-class _Kind(TypedDict):
-    """How asyncssh is told of a terminal."""
-
-    term_type: str | None
-    term_size: tuple[int, int]
-
-
-_NO_TERMINAL = _Kind(term_type=None, term_size=(0, 0))
-
-
-def _terminal(terminal: Terminal) -> _Kind:
-    return _Kind(term_type=terminal.kind, term_size=(terminal.columns, terminal.rows))
+    def _wake_all(self) -> None:
+        for _ in range(len(self._waiting)):
+            self._wake()
 
 
 def _nothing() -> None:
@@ -413,12 +319,9 @@ def _given_back() -> NoConnection:
     return NoConnection("the host was given back", passing=False)
 
 
-def _abandon(opening: asyncio.Task[C]) -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().abandon()
-
-
-def _outcome(connecting: asyncio.Task[None]) -> None:
-    # Whoever waited for it has the exception, if anybody still did.
-    if not connecting.cancelled():
-        connecting.exception()
+def _all_held(address: str, channels: int) -> NoConnection:
+    return NoConnection(
+        f"sessions and background processes hold all {channels} channels to {address} open",
+        passing=False,
+        hint="redirect the output of what a step leaves running: `>/dev/null 2>&1`",
+    )

@@ -8,11 +8,11 @@ from functools import partial
 
 from opsdrill.errors import HostError, HostUnreachable
 from opsdrill.hosts.command import Account, Login, ask_line, next_mark, next_nonce
-from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, Refused
-from opsdrill.hosts.drivers.ssh.session import WINDOW, SshSession
+from opsdrill.hosts.drivers.ssh.session import SshSession
+from opsdrill.hosts.drivers.ssh.shells import Shells
 from opsdrill.hosts.look import NoAccount
-from opsdrill.hosts.session import SessionRequest, Terminal, wrong_request
+from opsdrill.hosts.session import SessionRequest, wrong_request
 from opsdrill.hosts.session_line import server_text, session_line, signal_text
 from opsdrill.hosts.shell_sessions import NO_SERVER, line_for
 
@@ -25,15 +25,14 @@ class Opening:
 
     Args:
         name: of the host.
-        link: the connection to it.
+        shells: the way to it.
         login: how it is spoken to.
     """
 
-    def __init__(self, name: str, link: Link, login: Login) -> None:
+    def __init__(self, name: str, shells: Shells, login: Login) -> None:
         self._name = name
-        self._link = link
+        self._shells = shells
         self._login = login
-        self._lines = login.for_lines()
 
     async def open(
         self, request: SessionRequest, account: Callable[[str], Awaitable[Account]]
@@ -53,10 +52,10 @@ class Opening:
         mark = next_mark()
         try:
             who = await account(request.user)
-            entry = await self._entry(mark, who, request)
+            line = await self._line(mark, who, request)
             terminal = None if request.files else request.terminal
             async with asyncio.timeout(_CHANNEL_SECONDS):
-                return await self._channel(entry, mark, terminal)
+                return await self._shells.session(line, terminal, partial(self._signal, mark))
         except (NoAccount, Refused) as error:
             raise HostError(self._name, f"the session cannot be started: {error}") from None
         except TimeoutError:
@@ -66,8 +65,8 @@ class Opening:
             reason = f"does not answer: {error.reason}"
             raise HostUnreachable(self._name, reason, hint=error.hint) from None
 
-    async def _entry(self, mark: int, who: Account, request: SessionRequest) -> bytes | None:
-        """What stands on the far command line; None: the machine's own SFTP, for its login."""
+    async def _line(self, mark: int, who: Account, request: SessionRequest) -> bytes | None:
+        """What the session's shell does; None: the machine's own SFTP, for its login."""
         server = None
         if request.files:
             server = await self._server()
@@ -76,26 +75,12 @@ class Opening:
                 if who.become != "stay" or self._login.sudo:
                     raise HostError(self._name, NO_SERVER)
                 return None
-        line = session_line(mark, who, request, server)
-        text = line.decode(errors="surrogatepass")
-        return line_for(self._name, self._login.around(text).encode(errors="surrogatepass"))
-
-    async def _channel(
-        self, entry: bytes | None, mark: int, terminal: Terminal | None
-    ) -> SshSession:
-        return await self._link.channel(
-            entry,
-            lambda channels: SshSession(
-                channels, partial(self._signal, mark), terminal=terminal is not None
-            ),
-            terminal=terminal,
-            window=WINDOW,
-        )
+        return line_for(self._name, session_line(mark, who, request, server))
 
     async def _server(self) -> str | None:
         nonce = next_nonce()
         line = ask_line(nonce, server_text()).encode()
-        told = await self._link.talk(self._lines, nonce, line)
+        told = await self._shells.talk(nonce, line)
         return told.out.text.strip() or None
 
     async def _signal(self, mark: int, *names: str) -> None:
@@ -106,4 +91,4 @@ class Opening:
         """
         nonce = next_nonce()
         line = ask_line(nonce, signal_text(mark, *names)).encode()
-        await self._link.talk(self._lines, nonce, line, urgent=True)
+        await self._shells.talk(nonce, line, urgent=True)

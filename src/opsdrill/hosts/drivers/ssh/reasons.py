@@ -8,22 +8,18 @@ import socket
 
 import asyncssh
 
+from opsdrill.hosts import shell_link
+from opsdrill.hosts.shell_link import NoAnswer
 from opsdrill.model.lab import LabHost
 
 
-class NoConnection(Exception):
+class NoConnection(NoAnswer):
     """There is no connection to a machine, and `reason` says why.
 
-    Attributes:
-        passing: it may be over in a moment; a refused login is not.
-        hint: what to do about it.
+    A refused login is not over in a moment. What is, was tried again for some seconds already.
     """
 
-    def __init__(self, reason: str, *, passing: bool = True, hint: str | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.passing = passing
-        self.hint = hint
+    again = False
 
 
 class Refused(Exception):
@@ -31,7 +27,6 @@ class Refused(Exception):
 
 
 _ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
-_SHORT = 200
 
 
 def why(error: Exception, host: LabHost) -> NoConnection:
@@ -83,5 +78,4 @@ def _refused(host: LabHost) -> NoConnection:
 
 def short(error: object) -> str:
     """One short line of an error's text; what a machine sent may be anything."""
-    text = str(error) or type(error).__name__
-    return "".join(char if char.isprintable() else " " for char in text)[:_SHORT].strip()
+    return shell_link.short(str(error) or type(error).__name__)

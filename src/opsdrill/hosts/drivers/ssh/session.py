@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import asyncssh
 
-from opsdrill.hosts.drivers.ssh.exchange import CALM_SECONDS, Channel, Channels
+from opsdrill.hosts.drivers.ssh.channel import Channel, Channels
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection
 from opsdrill.hosts.session import SessionEnd, Stream
 from opsdrill.hosts.shell_link import Tell
@@ -37,8 +37,7 @@ class SshSession(Channel):
     """
 
     def __init__(self, channels: Channels, tell: Tell, *, terminal: bool) -> None:
-        super().__init__()
-        self._channels = channels
+        super().__init__(channels)
         self._tell = tell
         self._terminal = terminal
         self._unread: dict[Stream, deque[bytes]] = {"stdout": deque(), "stderr": deque()}
@@ -122,7 +121,7 @@ class SshSession(Channel):
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
         if self._dropping or self._ended:
-            self._rest()
+            self.rest()
             return
         stream: Stream = "stderr" if datatype == asyncssh.EXTENDED_DATA_STDERR else "stdout"
         self._unread[stream].append(data)
@@ -207,12 +206,3 @@ class SshSession(Channel):
         if self._full:
             self._full = False
             self._go_on()
-
-    def _rest(self) -> None:
-        if self._channel is not None and self._open:
-            self._channel.pause_reading()
-            asyncio.get_running_loop().call_later(CALM_SECONDS, self._go_on)
-
-    def _go_on(self) -> None:
-        if self._channel is not None and self._open:
-            self._channel.resume_reading()
