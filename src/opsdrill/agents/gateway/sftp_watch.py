@@ -19,7 +19,7 @@ _OPEN, _WRITE, _SETSTAT = 3, 6, 9
 _REMOVE, _MKDIR, _RMDIR, _RENAME, _SYMLINK = 13, 14, 15, 18, 20
 _STATUS, _HANDLE, _DATA = 101, 102, 103
 _EXTENDED = 200
-_FLAG_WRITE, _FLAG_APPEND, _FLAG_CREATE = 0x2, 0x4, 0x8
+_FLAG_WRITE, _FLAG_APPEND, _FLAG_CREATE, _FLAG_CUT = 0x2, 0x4, 0x8, 0x10
 _HAS_SIZE = 0x1
 _ALONE = {_REMOVE: "remove", _MKDIR: "mkdir", _RMDIR: "rmdir"}
 _LINKS = {b"hardlink@openssh.com": "hardlink"}
@@ -192,7 +192,7 @@ class SftpWatch:
         if not flags & _FLAG_WRITE:
             return self._other({"operation": "open", "path": path})
         # `scp` writes a file anew without cutting it first; to edit one is to open what is there.
-        anew = flags & _FLAG_CREATE and not flags & _FLAG_APPEND
+        anew = flags & (_FLAG_CREATE | _FLAG_CUT) and not flags & _FLAG_APPEND
         return self._begin("write_file" if anew else "update_file", {"path": path})
 
     def _set(self, path: str, fields: _Fields) -> Call:

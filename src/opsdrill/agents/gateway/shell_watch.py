@@ -16,6 +16,7 @@ from opsdrill.hosts.session import Stream
 from opsdrill.model.job import Outcome
 
 _WHY = "not every line typed into a shell could be told apart"
+_BECOMES = re.compile(r"\s*(?:sudo(?:\s+-[nEHA])*\s+-[is]|su(?:\s+-l?)?(?:\s+[\w.-]+)?)\s*")
 _READS_COMMANDS = re.compile(
     r"\s*(?:(?:sudo|env|exec)(?:\s+-[A-Za-z]+)*\s+)*(?:\S*/)?(?:ba|da|a|k|z)?sh"
     r"(?:\s+(?:-[a-zA-Z]+|-o\s+\w+|--\w+))*(?:\s+-\s*|\s+-s(?:\s.*)?)?\s*",
@@ -27,6 +28,8 @@ _WAITING = 256
 
 def reads_commands(command: str) -> bool:
     """The command is a shell that reads what it does from its standard input."""
+    if _BECOMES.fullmatch(command):
+        return True
     return _READS_COMMANDS.fullmatch(command) is not None and not re.search(r"\s-[a-z]*c", command)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from opsdrill.agents.gateway.kept_output import KeptOutput
 from opsdrill.agents.gateway.witness import TOOL, Call, Witness
 from opsdrill.hosts.session import Stream
 from opsdrill.model.job import Outcome
+
+_OBEYS = re.compile(
+    r"(?<![\w.-])(?:(?:ba|da|z|k|a|c|tc|fi)?sh|busybox|python[\d.]*|perl|ruby|node|php|lua|awk|"
+    r"xargs|parallel|source|eval|su|sudo|at|batch|ed|ex|make|ssh|nc|psql|mysql|mariadb|sqlite3)"
+    r"(?![\w.-])|/dev/stdin|/dev/fd/0|/proc/self/fd"
+)
+_OBEYED = "a command was given input that it may have run as commands of its own"
 
 
 class Malformed(Exception):
@@ -66,6 +74,7 @@ class CommandWatch:
         self._command = command
         self._kept = KeptOutput() if keeps else None
         self._call: Call | None = None
+        self._obeys = _OBEYS.search(command) is not None
 
     def begin(self) -> None:
         self._call = self._witness.begin(
@@ -73,7 +82,9 @@ class CommandWatch:
         )
 
     async def sent(self, data: bytes) -> None:
-        """Input of a command is its own affair."""
+        """Input of a command is its own affair, unless it may do what the input says."""
+        if data and self._obeys:
+            self._witness.gap(("executed_commands", "tool_calls"), _OBEYED)
 
     async def sent_all(self) -> None:
         """Likewise."""
