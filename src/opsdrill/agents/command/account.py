@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,10 +25,11 @@ from opsdrill.model.event import (
     ToolReturned,
     Used,
 )
-from opsdrill.model.job import JobRecord, Task, ToolCall, Usage
+from opsdrill.model.job import Seen, Task, ToolCall, Usage
 
 LOCAL = "this machine"
 """Where calls of a transcript belong that ran on no host; no host can be called so."""
+_TOLD = ("use_mcp_tool", "agent_messages")
 FILES = 20
 """Transcripts that are read of one job."""
 
@@ -40,10 +41,12 @@ class Account:
     Args:
         by: the program that wrote it.
         tasks: all that it tells, on hosts and on its own machine.
+        seen: how much of what only it can tell is there, by target.
     """
 
     by: str
     tasks: tuple[Task, ...]
+    seen: Mapping[str, Seen]
 
 
 def read_account(paths: Sequence[Path]) -> Account | str:
@@ -62,25 +65,37 @@ def read_account(paths: Sequence[Path]) -> Account | str:
     if not read:
         return f"the agent's transcript cannot be read: {why}"
     by = next((each.agent or each.format for each in read), "")
-    return Account(by, tuple(task for each in read for task in each.record.tasks))
+    tasks = tuple(task for each in read for task in each.record.tasks)
+    return Account(by, tasks, {target: _worst(read, target) for target in _TOLD})
 
 
-def report_account(account: Account, recorder: Recorder, guarded: Collection[str]) -> None:
+def _worst(read: Sequence[Imported], target: str) -> Seen:
+    seen = [each.record.coverage.of(target) for each in read]
+    return next((one for one in seen if one.state != "whole"), seen[0])
+
+
+def report_account(
+    account: Account, recorder: Recorder, hosts: Collection[str], *, guarded: bool
+) -> None:
     """Report what the account adds to what the gateway saw; no task may have ended yet.
 
     Args:
         account: not masked yet.
         recorder: what the gateway saw was recorded in it.
-        guarded: the hosts on which nothing can have run that the gateway did not see.
+        hosts: the hosts of the run.
+        guarded: the gateway saw every command: one that it did not see never ran.
     """
-    _Telling(account, recorder, guarded).tell()
+    _Telling(account, recorder, hosts, guarded).tell()
 
 
 class _Telling:
-    def __init__(self, account: Account, recorder: Recorder, guarded: Collection[str]) -> None:
+    def __init__(
+        self, account: Account, recorder: Recorder, hosts: Collection[str], guarded: bool
+    ) -> None:
         self._account = account
         self._recorder = recorder
-        self._guarded = guarded
+        self._hosts = hosts
+        self._guarded = hosts if guarded else ()
         self._record = recorder.job_record()
         self._claims = 0
         self._taken = 0
@@ -100,7 +115,7 @@ class _Telling:
             for call in task.tool_calls
             if call.witness == "gateway" and call.outcome != "refused"
         ]
-        hosts = {*self._guarded, *(task.host for task in self._record.tasks)}
+        hosts = self._hosts
         told = self._record.model_copy(
             update={"tasks": tuple(_apart(task for task in tasks if task.host in hosts))}
         )
@@ -177,12 +192,6 @@ class _Telling:
             if at is not None and task.started_at is not None and task.started_at <= at
         ]
         return tasks[max(begun)[1]].id if begun else tasks[0].id
-
-
-def guarded_by(record: JobRecord, hosts: Collection[str]) -> frozenset[str]:
-    """The hosts of which the record holds every command."""
-    whole = record.coverage.of("executed_commands").state == "whole"
-    return frozenset(hosts) if whole else frozenset()
 
 
 def _named(call: ToolCall, local: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.agents.adapter import AdapterContext, Assignment
-from opsdrill.agents.command.account import guarded_by, read_account, report_account
+from opsdrill.agents.command.account import Account, read_account, report_account
 from opsdrill.agents.command.kept import KeptFiles
 from opsdrill.agents.command.surroundings import (
     Layout,
@@ -114,7 +114,7 @@ class CommandJob:
             closing(KeptFiles(place.kept, recorder.mask)) as kept,
         ):
             layout = Layout.isolated() if refused is None else Layout.plain(place.plain)
-            after = _Aftermath(recorder, gateway, desk, kept)
+            after = _Aftermath(recorder, gateway, desk, kept, frozenset(hosts))
             status: TaskStatus = "cancelled"
             async with desk, gateway:
                 try:
@@ -228,12 +228,18 @@ class _Aftermath:
     """
 
     def __init__(
-        self, recorder: Recorder, gateway: Gateway, desk: TicketDesk, kept: KeptFiles
+        self,
+        recorder: Recorder,
+        gateway: Gateway,
+        desk: TicketDesk,
+        kept: KeptFiles,
+        hosts: frozenset[str],
     ) -> None:
         self._recorder = recorder
         self._gateway = gateway
         self._desk = desk
         self._kept = kept
+        self._hosts = hosts
         self.fault: OpsDrillError | None = None
 
     async def tell(self, status: TaskStatus, *, isolated: bool, looked_for: bool) -> None:
@@ -249,16 +255,16 @@ class _Aftermath:
             if looked_for
             else "the agent leaves no transcript that is known"
         )
-        coverage = self._coverage(account if isinstance(account, str) else None, isolated)
+        coverage = self._coverage(account, isolated)
         self._recorder.record(Covered(coverage=coverage))
-        if not isinstance(account, str):
-            guarded = guarded_by(self._recorder.job_record(), self._gateway.ports or ())
-            report_account(account, self._recorder, guarded)
+        if isinstance(account, Account):
+            guarded = coverage.of("executed_commands").state == "whole"
+            report_account(account, self._recorder, self._hosts, guarded=guarded)
         self._end_tasks(status)
         if self._desk.summary is not None:
             self._recorder.record(Posted(author="agent", body=self._desk.summary))
 
-    def _coverage(self, no_account: str | None, isolated: bool) -> Coverage:
+    def _coverage(self, account: Account | str, isolated: bool) -> Coverage:
         own = "what the agent did on its own machine is in its transcript only"
         base = Coverage(
             default=_SEEN,
@@ -266,9 +272,11 @@ class _Aftermath:
             tool_calls=Seen(state="partial", why=own),
             task_description=_UNNAMED,
         )
-        if no_account is not None:
-            unseen = Seen(state="unavailable", why=no_account)
+        if isinstance(account, str):
+            unseen = Seen(state="unavailable", why=account)
             base = base.model_copy(update={"use_mcp_tool": unseen, "agent_messages": unseen})
+        else:
+            base = base.model_copy(update=dict(account.seen))
         return self._gateway.coverage(base)
 
     def _end_tasks(self, status: TaskStatus) -> None:
