@@ -14,8 +14,8 @@ from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
 from opsdrill.evidence.transcripts.outcome_text import outcome_in
-from opsdrill.evidence.transcripts.reading import items_of
-from opsdrill.evidence.transcripts.rows import listing, mapping, number, row, spoken, text
+from opsdrill.evidence.transcripts.reading import items_of, objects_in
+from opsdrill.evidence.transcripts.rows import listing, mapping, number, row, spoken, text, within
 from opsdrill.evidence.transcripts.rows import whole as integer
 from opsdrill.evidence.transcripts.source import Damaged, Source
 from opsdrill.evidence.transcripts.tools import Known, known
@@ -205,7 +205,7 @@ class _Reader:
         self._used(agent, step)
         made: list[str] = []
         finished: str | None = None
-        for call in listing(step, "tool_calls"):
+        for call in objects_in(step, "tool_calls", self._told.ledger):
             name = text(call, "function_name") or ""
             made.append(self._call(agent, step, call, name, at))
             if name in _FINISH:
@@ -241,7 +241,8 @@ class _Reader:
     ) -> str:
         """One call; its id. A call that is told again while it has no result is the same."""
         given = text(call, "tool_call_id")
-        arguments = mapping(call, "arguments")
+        arguments = within(call, "arguments")
+        arguments = {} if arguments is None else arguments
         what = (name, arguments)
         before = agent.ids.of(given) if given is not None else None
         if before is not None and agent.open.get(before) == what:

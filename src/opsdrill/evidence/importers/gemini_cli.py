@@ -29,8 +29,10 @@ _FOOT = re.compile(r"(Error|Exit Code|Signal|Background PIDs|Process Group PGID|
 _MCP = re.compile(r"(.+) \((.+) MCP Server\)", re.DOTALL)
 _TIMED_OUT = re.compile(r"Command was automatically cancelled because it exceeded the timeout")
 _REFUSED = re.compile(
-    r"did not allow|denied by (?:the )?(?:policy|user)|[Tt]ool execution (?:was )?denied"
+    r"(?!Command|Output:)[^\n]{0,300}"
+    r"(?:did not allow|denied by (?:the )?(?:policy|user)|[Tt]ool execution (?:was )?denied)"
 )
+"""On the first line, which is the program's own: what a command printed stands behind it."""
 _NOT_ASKED = ("<session_context>", "<system-reminder>")
 """How the program's own words among the user's begin."""
 _OPEN = frozenset({"validating", "scheduled", "executing", "awaiting_approval"})
@@ -223,4 +225,4 @@ def _outcome(status: str, said: str) -> Outcome:
     if status == "success":
         return "ran"
     # A call that a user broke off may have begun: only one that was not allowed did not.
-    return "refused" if _REFUSED.search(said[:2000]) else "failed"
+    return "refused" if _REFUSED.match(said) else "failed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from opsdrill.evidence.transcripts.patch import files_of
-from opsdrill.evidence.transcripts.rows import listing, mapping, text
+from opsdrill.evidence.transcripts.rows import listing, mapping, row, text
 from opsdrill.evidence.transcripts.work import Work
 from opsdrill.model.job import ToolKind
 
@@ -99,6 +99,7 @@ def known(name: str, arguments: object) -> Known:
     """
     own = name.strip().rpartition("/")[2].removeprefix("functions.")
     own = _HUMP.sub("_", own).lower()
+    arguments = _as_given(arguments)
     mcp = _MCP.fullmatch(name)
     if mcp:
         return Known("mcp", mcp[2], arguments, server=mcp[1])
@@ -125,7 +126,17 @@ def known(name: str, arguments: object) -> Known:
         if command is not None and given.get("is_input") not in (True, "true"):
             rest = {k: v for k, v in given.items() if k not in (*_COMMAND_KEYS, "keystrokes")}
             return Known("shell", name, {"command": command} | rest)
+        if not isinstance(arguments, dict | None):
+            return Known("shell", name, arguments)  # whatever it ran, it cannot be read
     return Known("other", name, arguments)
+
+
+def _as_given(arguments: object) -> object:
+    """Arguments that a model's provider gives as a text of JSON are what the text says."""
+    if isinstance(arguments, str) and arguments.startswith("{"):
+        read = row(arguments.encode(errors="replace"))
+        return read if isinstance(read, dict) else arguments
+    return arguments
 
 
 def _typed(given: dict[str, object]) -> str | None:

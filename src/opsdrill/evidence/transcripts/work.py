@@ -222,9 +222,9 @@ class Work:
         return known.text if known else None
 
     def kind_of(self, id: str | None) -> ToolKind | None:
-        """What a call does; None where there is no such call."""
+        """What a call was told to do, also where it lacks its command; None: there is none."""
         known = self._calls.get(id or "")
-        return known.call.kind if known else None
+        return known.asked if known else None
 
     def waits_for(self, id: str | None) -> bool:
         """Whether this call was told and its return was not."""

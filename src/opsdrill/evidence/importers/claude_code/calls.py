@@ -28,7 +28,7 @@ def called(
     if name is not None and name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
         return tool or name, server, "mcp", arguments
-    if name == "Bash":
+    if name in ("Bash", "PowerShell"):
         return name, None, "shell", arguments
     if name == "Write" or name in _EDITS:
         path = arguments.get("file_path", arguments.get("notebook_path"))
@@ -51,6 +51,12 @@ def outcome_of(shell: bool, error: bool, output: str, result: object) -> tuple[O
         return "refused", None
     # Older versions give a failing command's output as an error without its status.
     return ("failed" if error and (not shell or "<tool_use_error>" in output) else "ran"), None
+
+
+def tells_status(version: str | None) -> bool:
+    """Whether this version puts a failing command's status before its output, always."""
+    major = re.match(r"(\d{1,4})\.", version or "")
+    return major is not None and int(major[1]) >= 2
 
 
 def total_of(row: dict[str, object]) -> dict[str, object]:

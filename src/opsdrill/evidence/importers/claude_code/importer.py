@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from opsdrill.evidence.importers.claude_code.calls import called, outcome_of, total_of, use
+from opsdrill.evidence.importers.claude_code.calls import (
+    called,
+    outcome_of,
+    tells_status,
+    total_of,
+    use,
+)
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
@@ -265,6 +271,10 @@ class _Reader:
         work, id = (call.work, call.id) if call else (self.told.main, "")
         shell = work.kind_of(id) == "shell"
         outcome, status = outcome_of(shell, error, output, result)
+        if shell and outcome == "refused" and not tells_status(self._version):
+            # The command may have printed just that.
+            why = "whether a command was refused or ran cannot be told in a version this old"
+            self.told.ledger.lose(why, "executed_commands")
         if outcome in ("refused", "failed"):
             self._prompts.pop(id, None)
         elif (agent := text(result, "agentId")) is not None:

@@ -202,7 +202,8 @@ class _Reader:
                 self._custom(id, words[0], words[1], at)
                 return
             shell = len(words) == 3 and _SHELL_OF.fullmatch(words[0]) and words[1] in ("-lc", "-c")
-            command = words[2] if shell else shlex.join(words)
+            whole_words = len(words) == len(command)
+            command = words[2] if shell else shlex.join(words) if whole_words else None
         rest = {key: value for key, value in given.items() if key not in ("cmd", "command")}
         self.told.main.call(id, "shell", name, {"command": command, **rest}, at=at)
         self.told.goes_on()

@@ -22,6 +22,7 @@ from opsdrill.evidence.transcripts.transcript import Transcript
 _KINDS = ("Event", "Observation", "Condensation", "CondensationRequest")
 """How the kinds of V1 events end."""
 _PARTS = ("instance_id", "instruction", "metadata", "history", "metrics", "error")
+_NO_EVENT = "something in the history is no event"
 _UNREAD = "it cannot be read"
 
 
@@ -77,7 +78,7 @@ class OpenHandsImporter:
         told.job = text(about, "instance_id")
         reader.about(about)
         if "history" in parts:
-            for event in _flat(_items(parts["history"], told)):
+            for event in _flat(_items(parts["history"], told), told):
                 reader.event(event)
         reader.outcome(about)
         yield reader.end(told.job or "")
@@ -117,7 +118,10 @@ class OpenHandsImporter:
             told.ledger.lose(_UNREAD)
             return reader.end(name)
         reader.about(output)
-        for event in _flat(listing(output, "history")):
+        history = output.get("history")
+        if history is not None and not isinstance(history, list):
+            told.ledger.lose(_NO_EVENT)
+        for event in _flat(listing(history), told):
             reader.event(event)
         reader.outcome(output)
         return reader.end(name)
@@ -167,12 +171,14 @@ def _outputs(glimpse: Glimpse) -> bool:
     return _listed(glimpse, "history.item") or _listed(glimpse, "history.item.item")
 
 
-def _flat(history: Iterable[object]) -> Iterator[dict[str, object]]:
+def _flat(history: Iterable[object], told: Transcript | None = None) -> Iterator[dict[str, object]]:
     """The events of a history; old ones pair each action with its observation."""
     for each in history:
         for event in each if isinstance(each, list) else [each]:
             if isinstance(event, dict):
                 yield event
+            elif told is not None and event is not None:
+                told.ledger.lose(_NO_EVENT)
 
 
 class _Reader:

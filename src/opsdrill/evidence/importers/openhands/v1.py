@@ -86,6 +86,8 @@ class EventsV1:
         name = text(event, "tool_call_id")
         if name is not None:
             self._by_name[name] = id
+        if not isinstance(event.get("action"), dict | None):
+            self._told.ledger.lose("what an action is cannot be read")
         doing, kind = _doing(event), text(event, "action", "kind") or ""
         doing.tell(main, id, at=at)
         if doing.kind == "mcp" and doing.server is None:
