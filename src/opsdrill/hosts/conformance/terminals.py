@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 
 from opsdrill.hosts.conformance.asking import (
+    FOLDER,
     LONG,
     OTHER,
     expect,
@@ -74,17 +76,20 @@ async def end_of_file_on_a_terminal(host: Host) -> None:
         await until(session, b"end")
 
 
-@on_host(programs=("stty",))
+@on_host(programs=("stty", "sha256sum"))
 async def raw_terminal_passes_bytes(host: Host) -> None:
-    """Through a terminal without its own ways bytes pass as they are."""
+    """Through a terminal without its own ways bytes pass as they are, in and out."""
     content = bytes(range(256)) * 400
-    text = f"stty raw -echo; echo ready; head -c {len(content)}"
+    text = f"stty raw -echo; echo ready; head -c {len(content)} | sha256sum"
     async with opened(host, text, terminal=_TERMINAL) as session:
         await until(session, b"ready\n")
-        giving = asyncio.ensure_future(session.write(content))
-        got = await rest(session)
-        await giving
-        expect(got == content, f"{len(got)} bytes come of {len(content)}, or they differ")
+        await session.write(content)
+        got = (await rest(session)).split()[:1]
+        expect_equal(got, [hashlib.sha256(content).hexdigest().encode()], "what arrives")
+    await host.put(f"{FOLDER}/file", content)
+    async with opened(host, f"stty raw; cat {FOLDER}/file", terminal=_TERMINAL) as session:
+        back = await rest(session)
+        expect(back == content, f"{len(back)} bytes come of {len(content)}, or they differ")
 
 
 @on_host()

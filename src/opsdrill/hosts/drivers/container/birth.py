@@ -97,10 +97,21 @@ _INIT: Mapping[Kind, tuple[str, ...]] = {
 
 
 def exec_arguments(container: str, *command: str, terminal: bool = False) -> tuple[str, ...]:
-    """The engine's arguments that start a program of a host as root, with standard input."""
+    """The engine's arguments that start a program of a host as root, with standard input.
+
+    Args:
+        container: the host's.
+        command: the program.
+        terminal: the program has one.
+    """
     path = f"--env=PATH={SEARCH_PATH}"
-    kind = ("--interactive", "--tty") if terminal else ("--interactive",)
-    return ("exec", *kind, "--user=0", "--workdir=/", path, container, *command)
+    screen = () if not terminal else ("--tty", f"--detach-keys={_NO_KEYS}")
+    return ("exec", "--interactive", *screen, "--user=0", "--workdir=/", path, container, *command)
+
+
+# Keys that would part the client from the program (by themselves Ctrl-P Ctrl-Q): there must be
+# some, so more than anybody types.
+_NO_KEYS = ",".join(["ctrl-^", "ctrl-_"] * 8)
 
 
 def remove_arguments(kind: Kind, *containers: str) -> tuple[str, ...]:
