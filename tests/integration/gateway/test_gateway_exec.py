@@ -133,3 +133,10 @@ async def test_a_hundred_connections_at_once(drill: Drill) -> None:
     assert [one.out for one in ran] == [b"%d\n" % number for number in range(100)]
     calls = await drill.returned(100)
     assert len(calls) == 100 and {call.exit_code for call in calls} == {0}
+
+
+async def test_new_keys_while_bytes_pass(drill: Drill) -> None:
+    """Rekeying, asked for by the client again and again."""
+    data = os.urandom(4_000_000)
+    ran = await drill.ssh("-o", "RekeyLimit=256K", "web-01", "cat", data=data)
+    assert ran.out == data

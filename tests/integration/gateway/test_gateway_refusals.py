@@ -270,3 +270,40 @@ async def test_what_is_not_recorded_does_not_reach_the_host(fleet: Fleet, tmp_pa
         assert (await drill.ssh("web-01", "touch /tmp/there")).status == 255
         assert isinstance(gateway.fault, StoreError)
         assert await drill.on_host("test -e /tmp/there || echo no") == "no"
+
+
+async def test_strangers_leave_room_for_the_agent(drill: Drill) -> None:
+    """Connections that say nothing are bounded; those that are logged in go on."""
+    port = drill.gateway.ports["web-01"]
+    async with await connected(drill) as connection:
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+        assert (await connection.run("echo on")).stdout == "on\n"
+        greeted = await asyncio.gather(*(reader.read(8) for reader, _ in opened))
+        assert greeted.count(b"SSH-2.0-") == bounds.STRANGERS
+        for _, writer in opened:
+            writer.close()
+            await writer.wait_closed()
+    for _ in range(100):
+        if (await drill.ssh("web-01", "true")).status == 0:
+            return
+    raise AssertionError("nobody is let in any more")
+
+
+async def test_a_window_without_end_and_nobody_reading(drill: Drill) -> None:
+    """What the client does not take from the network is not kept for it here."""
+    connection = await connected(drill)
+    before = resident()
+    for _ in range(8):
+        process = await connection.create_process("yes", encoding=None, window=(1 << 31) - 1)
+        process.stdout.channel.pause_reading()
+    transport = connection._transport
+    assert isinstance(transport, asyncio.Transport)
+    transport.pause_reading()
+    await asyncio.sleep(2)
+    assert resident() - before < 64 * 1024 * 1024
+    connection.abort()
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 CONNECTIONS = 256
 """Connections at once, of all hosts together."""
+STRANGERS = 128
+"""Connections at once that are not logged in."""
 CHANNELS = 64
 """Channels at once of one connection."""
 SESSIONS = 512

@@ -76,6 +76,10 @@ class GatewayConnection(SSHServerConnection):
         self._told_lost(self)
         super().connection_lost(exc)
 
+    @property
+    def logged_in(self) -> bool:
+        return bool(self._auth_complete)
+
     def pause_writing(self) -> None:
         self._room.clear()
 

@@ -158,7 +158,9 @@ class Gateway:
         )
 
     def _protocol(self, options: asyncssh.SSHServerConnectionOptions) -> asyncio.BaseProtocol:
-        if self._house.shut or len(self._connections) >= bounds.CONNECTIONS:
+        strangers = sum(not connection.logged_in for connection in self._connections)
+        full = len(self._connections) >= bounds.CONNECTIONS or strangers >= bounds.STRANGERS
+        if self._house.shut or full:
             return _Turned()
         connection = GatewayConnection(options, self._lost)
         self._connections.add(connection)
