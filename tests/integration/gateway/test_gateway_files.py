@@ -106,7 +106,7 @@ async def test_rsync(drill: Drill, tmp_path: Path) -> None:
     remote = f"ssh -F {drill.config}"
     assert (await drill.run("rsync", "-a", "-e", remote, "x", "web-01:/tmp/")).status == 0
     assert await drill.on_host("cat /tmp/x") == "x"
-    assert any(call.command.startswith("rsync --server") for call in drill.calls())
+    assert any("rsync --server" in call.command for call in drill.calls())
     assert drill.gateway.coverage(WHOLE).of("write_file").state == "partial"
 
 

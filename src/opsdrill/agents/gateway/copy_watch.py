@@ -17,6 +17,8 @@ _LINE = 8192
 _DEPTH = 128
 """Folders in folders at most."""
 _ENTRY = re.compile(rb"([CD])[0-7]{4,6} (\d{1,19}) ([^/\n\0]+)\n")
+_RSYNC = re.compile(r"(?<![\w.-])rsync\s+--server(?!\S)")
+_SCP = re.compile(r"(?<![\w.-])scp(?:\s+-[a-z]+)*?\s+-[a-z]*([tf])[a-z]*(?!\S)")
 _OPTIONS = frozenset("vrpdt")
 _UNTOLD = "files were copied by {} and cannot all be told by name"
 
@@ -39,25 +41,18 @@ def scp_target(command: str) -> str | None:
 
 
 def receives_rsync(command: str) -> bool:
-    """It is the far side of an `rsync` that writes files there."""
-    words = command.split()
-    return (
-        len(words) > 1
-        and words[0].rpartition("/")[2] == "rsync"
-        and "--server" in words
-        and "--sender" not in words
-    )
+    """It is the far side of an `rsync` that writes files there, whatever stands before it."""
+    return _RSYNC.search(command) is not None and "--sender" not in command.split()
+
+
+def receives_scp(command: str) -> bool:
+    """It is the far side of an `scp` that writes files there."""
+    return (found := _SCP.search(command)) is not None and "t" in found[1]
 
 
 def copies(command: str) -> bool:
     """It speaks the protocol of scp or of rsync, in either direction, so its output is none."""
-    words = command.split(maxsplit=2)
-    if len(words) < 2:
-        return False
-    name = words[0].rpartition("/")[2]
-    return (name == "rsync" and "--server" in command) or (
-        name == "scp" and re.search(r" -[a-z]*[tf]\b", command) is not None
-    )
+    return _RSYNC.search(command) is not None or _SCP.search(command) is not None
 
 
 def _words(command: str) -> list[str] | None:

@@ -11,6 +11,7 @@ from opsdrill.agents.gateway.copy_watch import (
     ScpWatch,
     copies,
     receives_rsync,
+    receives_scp,
     scp_target,
 )
 from opsdrill.agents.gateway.sftp_watch import SftpWatch
@@ -49,7 +50,7 @@ def watch_for(
         return request, RsyncWatch(witness, host, user, text, keeps=False)
     if not copies(text):
         return request, CommandWatch(witness, host, user, text)
-    if not _writes(text):
+    if not receives_scp(text):
         return request, CommandWatch(witness, host, user, text, keeps=False)
     target = scp_target(text)
 
@@ -72,8 +73,3 @@ def _shell(door: Door, request: SessionRequest) -> tuple[SessionRequest, Watch]:
     return request, ShellWatch(
         door.witness, door.name, request.user, terminal=terminal, markers=markers
     )
-
-
-def _writes(command: str) -> bool:
-    """An scp that is the far side of a copy to the host."""
-    return any(word.startswith("-") and "t" in word for word in command.split()[1:])

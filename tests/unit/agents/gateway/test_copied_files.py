@@ -144,7 +144,8 @@ def test_where_scp_writes(command: str, target: str | None) -> None:
         ("scp -t x", (True, False)), ("scp -v -f x", (True, False)), ("scp x y", (False, False)),
         ("rsync --server -logDtpre.iLsfxCIvu . /x", (True, True)),
         ("rsync --server --sender -x . /x", (True, False)), ("rsync -a x y", (False, False)),
-        ("", (False, False)), ("cat rsync --server", (False, False)),
+        ("sudo rsync --server -x . /x", (True, True)), ("env A=b /x/rsync --server", (True, True)),
+        ("sudo scp -r -t x", (True, False)), ("", (False, False)), ("myscp -t", (False, False)),
     ],
 )  # fmt: skip
 def test_what_is_a_copy(command: str, both: tuple[bool, bool]) -> None:
