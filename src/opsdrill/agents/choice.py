@@ -14,6 +14,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from opsdrill.agents.adapter import ADAPTERS, Adapter, AdapterContext
+from opsdrill.agents.command.presets import MARK, PRESETS
 from opsdrill.errors import InvalidInput, InvalidPattern, Problem, UnknownName, UsageError
 from opsdrill.model.agent import AgentSettings, Budgets, McpServer, ServerName, Variable
 from opsdrill.model.fields import Items, NotBlank, Written
@@ -137,6 +138,9 @@ def kept_by(adapter: str) -> frozenset[str]:
 def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> AgentChoice:
     """The agent that `NAME` or `NAME:ARGUMENT` means.
 
+    The name of a preset is a program for the adapter `command`, and its argument more arguments of
+    that program.
+
     Args:
         text: as given to `--agent`.
         folder: the folder that a relative argument starts from.
@@ -160,10 +164,12 @@ def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> Age
             settings=settings if settings is not None and settings.written else None,
         )
     known = ADAPTERS.names()
-    if name not in known:
-        raise UnknownName("agent", name, [*known, *names.entries])
+    if name not in known and name not in PRESETS:
+        raise UnknownName("agent", name, [*known, *PRESETS, *names.entries])
     if colon and not argument.strip():
         raise UsageError(f"the agent {text!r} has nothing behind its colon")
+    if name in PRESETS:
+        name, colon, argument = "command", ":", f"{MARK}{name} {argument}".strip()
     choice = AgentChoice(
         adapter=name, argument=argument if colon else None, folder=str(folder.resolve())
     )

@@ -47,6 +47,7 @@ class Order:
     lab: str | None = None
     repeat: int | None = None
     parallel: int | None = None
+    agent_env: Sequence[str] = ()
 
 
 class Brake:
@@ -144,9 +145,9 @@ def plan(place: Place, order: Order, store: Store) -> Batch:
         InvalidInput: a scenario, a lab or an agent's file is broken.
     """
     selected = scenarios.selected(place, order.scenarios)
-    chosen = agents.choose(order.agents, order.agent_config, place)
+    chosen = agents.choose(order.agents, order.agent_config, place, order.agent_env)
     lab = labs.choose(order.lab, place)
-    secrets = known_secrets(place, lab)
+    secrets = known_secrets(place, lab, agents.secret_variables(chosen))
     unmasked: dict[str, bytes] = {}
     repeats = order.repeat or place.settings.repeat or 1
     batch, now = new_run_id(), datetime.now(UTC)

@@ -28,8 +28,13 @@ class KnownSecrets:
     mask: Mask
 
 
-def known_secrets(place: Place, choice: LabChoice) -> KnownSecrets:
+def known_secrets(
+    place: Place, choice: LabChoice, others: Iterable[tuple[str, str]] = ()
+) -> KnownSecrets:
     """Look up every secret of a lab and of the settings.
+
+    Args:
+        others: names and values of secrets that were found elsewhere.
 
     One that cannot be had cannot be masked; the mask's warnings say so. Calls commands of theirs,
     so it may take seconds.
@@ -39,7 +44,7 @@ def known_secrets(place: Place, choice: LabChoice) -> KnownSecrets:
     of_settings = Secrets(place.settings.secrets, place.folder)
     asked = [(of_lab, name) for name in of_lab.names]
     asked += [(of_settings, name) for name in of_settings.names]
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str]] = list(others)
     missing: list[str] = []
     for (_, name), value in zip(asked, _values(asked), strict=True):
         if isinstance(value, UsageError):

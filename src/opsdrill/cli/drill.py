@@ -66,6 +66,8 @@ def how_to_go_on(told: Front, order: Order, outcome: Outcome) -> None:
         ("--home", told.home),
     ):
         words += [name, str(value)] if value is not None else []
+    for variable in order.agent_env:
+        words += ["--agent-env", variable]
     often = max(Counter((spec.scenario.key, str(spec.agent)) for spec in outcome.left).values())
     words += ["--repeat", str(often)] if often > 1 else []
     out.hint(f"to do the rest: {shown(shlex.join(words))}")

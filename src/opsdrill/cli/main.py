@@ -17,7 +17,19 @@ from typing import Annotated, Any
 import typer
 
 from opsdrill import __version__
-from opsdrill.cli import doctor, grade, hosts, importing, init, lint, regrade, run, runs, scenarios
+from opsdrill.cli import (
+    agents,
+    doctor,
+    grade,
+    hosts,
+    importing,
+    init,
+    lint,
+    regrade,
+    run,
+    runs,
+    scenarios,
+)
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
 from opsdrill.cli.output import Output, prepare_streams, silence
@@ -82,6 +94,7 @@ app.command("lint", cls=Command)(lint.lint)
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(hosts.app, name="hosts")
+app.add_typer(agents.app, name="agents")
 app.command("init", cls=Command)(init.init)
 app.command("doctor", cls=Command)(doctor.doctor)
 

@@ -30,6 +30,12 @@ def run(
         Path | None,
         typer.Option("--agent-config", metavar="FILE", help="A file that names agents."),
     ] = None,
+    agent_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent-env", metavar="NAME", help="A variable that a program's agent gets. Several."
+        ),
+    ] = None,
     lab: Annotated[
         str | None,
         typer.Option("--lab", metavar="LAB", help="A driver's name, a lab file, or a lab's name."),
@@ -57,5 +63,5 @@ def run(
     from opsdrill.app.runs import Order
     from opsdrill.cli.drill import drill
 
-    order = Order(scenario, agent or (), agent_config, lab, repeat, parallel)
+    order = Order(scenario, agent or (), agent_config, lab, repeat, parallel, agent_env or ())
     return drill(front(context), order, format, fail_on)

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from opsdrill.agents.adapter import ADAPTERS
 from opsdrill.agents.choice import load_agents, make_adapter, parse_agent
+from opsdrill.agents.command.presets import PRESETS
 from opsdrill.errors import InvalidInput, UnknownName, UsageError
 from opsdrill.model.scenario import Step
 
 KNOWN = ", ".join(ADAPTERS.names())
+EVERY = sorted([*ADAPTERS.names(), *PRESETS])
 
 
 def write(folder: Path, text: str) -> Path:
@@ -46,7 +48,7 @@ def test_a_name_that_nobody_registered_lists_the_choices(
     with pytest.raises(UnknownName, match="no agent named") as caught:
         parse_agent(name, tmp_path)
     close = f"did you mean {meant}? " if meant else ""
-    assert caught.value.hint == f"{close}known: {KNOWN}"
+    assert caught.value.hint == f"{close}known: {', '.join(EVERY)}"
 
 
 @pytest.mark.parametrize("text", ["script", "script:", "script: "])
@@ -77,7 +79,7 @@ def test_a_name_of_the_file_is_its_adapter_with_its_argument(tmp_path: Path) -> 
     with pytest.raises(UnknownName) as caught:
         parse_agent("carefull", tmp_path, names)
     assert caught.value.hint == (
-        f"did you mean careful? known: {', '.join(sorted([*ADAPTERS.names(), 'careful', 'lazy']))}"
+        f"did you mean careful? known: {', '.join(sorted([*EVERY, 'careful', 'lazy']))}"
     )
     with pytest.raises(UsageError, match="has its argument in the agents file"):
         parse_agent("careful:b.yaml", tmp_path, names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+MARK = "@"
+"""Begins the name of a preset where a program could be named."""
 TICKET = "{ticket}"
 """Stands for the whole ticket among the arguments of a program that does not read it from standard
 input."""

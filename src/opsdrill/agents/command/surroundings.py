@@ -15,7 +15,7 @@ from pathlib import Path
 
 import opsdrill
 from opsdrill.agents import ticket_program
-from opsdrill.agents.command.presets import PRESETS, TICKET, Preset
+from opsdrill.agents.command.presets import MARK, PRESETS, TICKET, Preset
 from opsdrill.agents.isolation.mounts import SYSTEM
 from opsdrill.agents.isolation.room import Room
 from opsdrill.agents.isolation.shown import find_program, needed
@@ -23,8 +23,6 @@ from opsdrill.errors import AgentUnavailable, UsageError
 from opsdrill.model.lab import ROOT
 from opsdrill.model.ticket import Ticket
 
-PRESET_MARK = "@"
-"""Begins the name of a preset in place of a program."""
 ALLOWED = ("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM")
 """Variables of this process that every agent gets, beside `LC_*` and `PATH`."""
 _ARGUMENT_LIMIT = 128 * 1024 - 1
@@ -69,9 +67,9 @@ def read_program(argument: str | None) -> Program:
         )
     if any("\0" in word for word in words):
         raise UsageError("an argument of a program cannot have a NUL character")
-    if not words[0].startswith(PRESET_MARK):
+    if not words[0].startswith(MARK):
         return Program(tuple(words))
-    name = words[0][len(PRESET_MARK) :]
+    name = words[0][len(MARK) :]
     preset = PRESETS.get(name)
     if preset is None:
         raise UsageError(f"there is no preset {name!r}", hint=f"known: {', '.join(PRESETS)}")
@@ -98,6 +96,11 @@ def path_of(program: Program, folder: Path) -> str:
             hint="install it, or give its whole path",
         )
     return found
+
+
+def keys_of(program: Program) -> tuple[str, ...]:
+    """The variables that a preset logs in to its model with."""
+    return program.preset.keys if program.preset else ()
 
 
 def passed(program: Program, names: Collection[str]) -> dict[str, str]:
