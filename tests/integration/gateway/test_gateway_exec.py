@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 
+import asyncssh
 import pytest
 from tests.integration.gateway.conftest import Drill
 
@@ -140,3 +142,30 @@ async def test_new_keys_while_bytes_pass(drill: Drill) -> None:
     data = os.urandom(4_000_000)
     ran = await drill.ssh("-o", "RekeyLimit=256K", "web-01", "cat", data=data)
     assert ran.out == data
+
+
+async def test_our_logs_get_nothing_of_the_agent(
+    drill: Drill, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Escapes and all else that a client sends are data of the record, and of nothing else."""
+    asyncssh.set_debug_level(2)
+    try:
+        with caplog.at_level(logging.DEBUG):
+            ran = await drill.ssh("-l", "root", "web-01", "printf '\\033]0;owned\\a' # o\033wned")
+            await drill.ssh("-l", "owned", "-o", "SetEnv=LC_OWNED=owned", "web-01", "true")
+            await drill.ssh("-W", "owned:1", "web-01")
+    finally:
+        asyncssh.set_debug_level(1)
+    assert ran.out == b"\033]0;owned\a"
+    assert "owned" not in caplog.text
+    assert drill.calls()[0].command == "printf '\\033]0;owned\\a' # o\033wned"
+
+
+async def test_a_multiplexed_client(drill: Drill) -> None:
+    """Many commands over one connection of OpenSSH's own."""
+    master = ("-o", "ControlMaster=auto", "-o", f"ControlPath={drill.folder}/m", "-o")
+    ran = await asyncio.gather(
+        *(drill.ssh(*master, "ControlPersist=5", "web-01", f"echo {one}") for one in range(10))
+    )
+    assert [one.out for one in ran] == [b"%d\n" % one for one in range(10)]
+    await drill.ssh(*master, "ControlPersist=5", "-O", "exit", "web-01")
