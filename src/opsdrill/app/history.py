@@ -15,6 +15,7 @@ from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName, UsageError
 from opsdrill.evidence.recorder import assemble
+from opsdrill.evidence.stories import Differences, differences
 from opsdrill.hosts.lease import waits
 from opsdrill.model.host import ChangedFile, HostFacts
 from opsdrill.model.job import JobRecord
@@ -39,6 +40,8 @@ class Kept:
     result: Result
     grades: tuple[StoredGrade, ...]
     hosts: tuple[tuple[HostFacts, tuple[ChangedFile, ...] | None], ...]
+    differences: Differences | None = None
+    """Where the agent's own report and what was seen differ."""
 
 
 @contextmanager
@@ -118,11 +121,13 @@ def show(place: Place, run: str) -> Kept:
     with kept_runs(place) as store:
         name = whole_id(store, run)
         kept = store.get(name)
+        record = store.record(name)
         return Kept(
             kept,
             kept.result or unfinished(kept.spec, kept.state),
             tuple(store.grades(name)),
             tuple(store.hosts(name)),
+            differences(record) if record else None,
         )
 
 

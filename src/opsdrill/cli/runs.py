@@ -17,6 +17,7 @@ from opsdrill.errors import UsageError
 if TYPE_CHECKING:
     from opsdrill.app.history import Kept, Row
     from opsdrill.cli.output import Output
+    from opsdrill.evidence.stories import Differences
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kept runs.")
 
@@ -48,6 +49,9 @@ Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, hel
 Cursor = Annotated[
     str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after an earlier page.")
 ]
+
+DIFFERENCES = 20
+"""Differences of each kind that are shown of a run."""
 
 COLUMNS = (
     Column("RUN"),
@@ -150,6 +154,8 @@ def _show(out: Output, kept: Kept) -> None:
             out.line("  changed files: not known")
         for file in changed or ():
             out.line(f"  {file.change:<8} {shown(file.path)}")
+    if kept.differences is not None:
+        _show_differences(out, kept.differences)
     if len(kept.grades) > 1:
         out.line("\ngrades:")
         for grade in kept.grades:
@@ -158,6 +164,23 @@ def _show(out: Output, kept: Kept) -> None:
             rules = f"  rules {(grade.grade.scenario_version or '-')[:12]}"
             out.line(f"  {grade.number}  {told}{by}{rules}")
             out.line(f"     {shown(grade.grade.reason)}")
+
+
+def _show_differences(out: Output, found: Differences) -> None:
+    """The agent's own report beside what the gateway saw."""
+    out.line(f"\nthe agent's own report ({shown(found.by)}) beside what the gateway saw:")
+    if not found.never_run and not found.not_reported:
+        out.line("  both tell the same")
+    for what, calls in (
+        ("reported but never run", found.never_run),
+        ("run but not reported", found.not_reported),
+    ):
+        if calls:
+            out.line(f"  {what}:")
+        for host, call in calls[:DIFFERENCES]:
+            out.line(f"    {shown(host)}: {shown(call.command or call.path or call.tool or '')}")
+        if len(calls) > DIFFERENCES:
+            out.line(f"    and {len(calls) - DIFFERENCES} more")
 
 
 @app.command(cls=Command)
