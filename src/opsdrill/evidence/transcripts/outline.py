@@ -33,10 +33,12 @@ class Outline:
     Args:
         parts: where the value of each wanted key stands; of a key that is there twice, the last.
         whole: the object has its end.
+        end: bytes up to there.
     """
 
     parts: dict[str, Stretch] = field(default_factory=dict)
     whole: bool = False
+    end: int = 0
 
 
 def outline(stream: IO[bytes], wanted: Collection[str]) -> Outline:
@@ -54,6 +56,7 @@ def outline(stream: IO[bytes], wanted: Collection[str]) -> Outline:
                 found.parts[key] = Stretch(start, at - start)
             key = None
             found.whole = mark.sign == b"}"
+            found.end = at + 1
         elif mark.sign == b"[" and mark.depth == 1:
             break  # a list, not an object
     return found

@@ -193,14 +193,26 @@ class Source:
         yield from self._parsed(lambda stream: ijson.kvitems(stream, "", use_float=True))
 
     def parts(self, *keys: str) -> tuple[dict[str, Source], bool]:
-        """The values of some keys of the single object that it is, and whether that has its end.
+        """The values of some keys of the single object that it is, and whether that is all.
+
+        It is not where the object lacks its end, or another document follows it.
 
         Raises:
             Damaged: the file cannot be read on.
         """
         with self._opened() as stream:
             found = outline(stream, keys)
-        return {key: self._part(place) for key, place in found.parts.items()}, found.whole
+        whole = found.whole and not (self.stretch is None and self._goes_on(found.end))
+        return {key: self._part(place) for key, place in found.parts.items()}, whole
+
+    def _goes_on(self, end: int) -> bool:
+        """Whether another document stands behind the first one."""
+        with self._opened() as stream:
+            stream.seek(self._skip + end)
+            while piece := stream.read(HEAD):
+                if piece.strip():
+                    return piece.lstrip().startswith((b"{", b"["))
+        return False
 
     def objects(self) -> Iterator[Source]:
         """The objects in the single list that it is, each as a document of its own.
