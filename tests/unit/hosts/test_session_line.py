@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opsdrill.hosts.command import Account, Login, next_mark, quote
+from opsdrill.hosts.command import Account, next_mark, quote
+from opsdrill.hosts.login_shell import Login
 from opsdrill.hosts.session import SessionRequest, Terminal
 from opsdrill.hosts.session_line import session_line, signal_text
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdrill.hosts.command import Login, ask_line, next_mark, next_nonce
+from opsdrill.hosts.command import ask_line, next_mark, next_nonce
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection
+from opsdrill.hosts.login_shell import Login
 from opsdrill.hosts.look import (
     PACKAGES,
     Look,

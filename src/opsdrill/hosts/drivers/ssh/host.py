@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from opsdrill.hosts.command import Login
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.opening import Opening
 from opsdrill.hosts.drivers.ssh.session import SshSession
 from opsdrill.hosts.drivers.ssh.shells import Shells
+from opsdrill.hosts.login_shell import Login
 from opsdrill.hosts.look import Look
 from opsdrill.hosts.session import SessionRequest
 from opsdrill.hosts.shell_host import ShellHost

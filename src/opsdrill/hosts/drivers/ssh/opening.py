@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from opsdrill.errors import HostError, HostUnreachable
-from opsdrill.hosts.command import Account, Login, ask_line, next_mark, next_nonce
+from opsdrill.hosts.command import Account, ask_line, next_mark, next_nonce
 from opsdrill.hosts.drivers.ssh.reasons import NoConnection, Refused
 from opsdrill.hosts.drivers.ssh.session import SshSession
 from opsdrill.hosts.drivers.ssh.shells import Shells
+from opsdrill.hosts.login_shell import Login
 from opsdrill.hosts.look import NoAccount
 from opsdrill.hosts.session import SessionRequest, wrong_request
 from opsdrill.hosts.session_line import server_text, session_line, signal_text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from opsdrill.hosts.command import Account, Login, ask_line, direct_input, next_nonce
+from opsdrill.hosts.command import Account, ask_line, next_nonce
 from opsdrill.hosts.drivers.ssh.exchange import CommandExchange, Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.residents import Residents
 from opsdrill.hosts.drivers.ssh.session import WINDOW, SshSession
+from opsdrill.hosts.login_shell import Login, direct_input
 from opsdrill.hosts.look import Look
 from opsdrill.hosts.session import Terminal
 from opsdrill.hosts.shell_link import ASK_SECONDS, Tell
