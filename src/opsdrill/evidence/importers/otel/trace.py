@@ -132,7 +132,8 @@ class Trace:
 
 
 def _same(one: Step, other: Step) -> bool:
-    return (one.role, one.name, one.arguments) == (other.role, other.name, other.arguments)
+    say, again = ((each.role, each.name, each.arguments, each.answers) for each in (one, other))
+    return say == again
 
 
 class _Telling:
