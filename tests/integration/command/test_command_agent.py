@@ -153,3 +153,22 @@ async def test_it_ends_at_its_limit_with_all_that_it_started(grounds: Range, lim
         if place.exists() and b"4712" in place.read_bytes() and b"pytest" not in place.read_bytes()
     ]
     assert left == []
+
+
+async def test_where_it_cannot_be_isolated_that_is_said_loudly(
+    grounds: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning in the run and `isolation: none` in the record; what it did is known in part."""
+
+    async def refused() -> str:
+        return "no namespaces here"
+
+    monkeypatch.setattr("opsdrill.agents.command.job.why_not_isolated", refused)
+    script = "ssh app-01 'echo good >/etc/app.conf'; opsdrill-ticket post hi; (setsid sleep 4714 &)"
+    [came] = await grounds.drill(drill(sh(script)))
+    assert came.record.isolation == "none"
+    said = "the agent was not isolated from this machine: it may have seen the rules"
+    assert said in came.result.warnings
+    assert came.record.coverage.of("executed_commands").state == "partial"
+    assert [call.command for call in came.calls] == ["echo good >/etc/app.conf"], came.err
+    assert [message.body for message in came.record.ticket.messages] == ["hi"]
