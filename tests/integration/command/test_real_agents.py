@@ -1,0 +1,53 @@
+"""Programs of others, not a line of them changed, repair a host through the gateway.
+
+They are no dependency of the tests: where one is not installed its test is skipped and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.integration.command_runs import drill, opened_range
+
+pytestmark = pytest.mark.sandbox
+
+COMMANDS = (
+    "ssh app-01 'cat /etc/app.conf'",
+    "ssh app-01 'echo good >/etc/app.conf'",
+    "opsdrill-ticket post mended; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
+)
+
+
+async def test_mini_swe_agent_with_its_own_deterministic_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Graded, and its transcript reconciled: both witnesses tell the same."""
+    if shutil.which("mini") is None:
+        pytest.skip("mini-swe-agent is not here: pip install mini-swe-agent")
+    outputs = [
+        {
+            "role": "assistant",
+            "content": f"Step {number}.",
+            "extra": {"cost": 0.01, "timestamp": number, "actions": [{"command": command}]},
+        }
+        for number, command in enumerate(COMMANDS, start=1)
+    ]
+    model = tmp_path / "model.yaml"
+    model.write_text(json.dumps({"model": {"model_name": "deterministic", "outputs": outputs}}))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    command = f"@mini-swe-agent -c mini.yaml -c {model} --model-class deterministic"
+    async with opened_range(tmp_path / "home") as grounds:
+        [came] = await grounds.drill(drill(command))
+    assert came.result.verdict == "passed", (came.out, came.err)
+    assert [(call.command, call.witness) for call in came.calls] == [
+        ("cat /etc/app.conf", "both"),
+        ("echo good >/etc/app.conf", "both"),
+    ]
+    assert came.record.reported_by is not None
+    assert came.record.reported_by.startswith("mini-swe-agent")
+    assert [message.body for message in came.record.ticket.messages] == ["mended"]
+    [task] = came.record.tasks
+    assert [message.text for message in task.messages] == ["Step 1.", "Step 2.", "Step 3."]
