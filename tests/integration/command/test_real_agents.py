@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.command_runs import drill, opened_range
+from tests.integration.messages_server import messages_server
 
 pytestmark = pytest.mark.sandbox
 
@@ -51,3 +52,25 @@ async def test_mini_swe_agent_with_its_own_deterministic_model(
     assert [message.body for message in came.record.ticket.messages] == ["mended"]
     [task] = came.record.tasks
     assert [message.text for message in task.messages] == ["Step 1.", "Step 2.", "Step 3."]
+
+
+async def test_claude_code_with_a_scripted_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program distributed by npm, against a model server of ours on loopback."""
+    if shutil.which("claude") is None:
+        pytest.skip("Claude Code is not here: npm install @anthropic-ai/claude-code")
+    with messages_server([command for command in COMMANDS if command.startswith("ssh")]) as url:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none")
+        async with opened_range(tmp_path / "home") as grounds:
+            limits = {"job_seconds": 60}
+            [came] = await grounds.drill(drill("@claude-code", limits=limits))
+    assert came.result.verdict == "passed", (came.result.reason, came.out[-2000:], came.err)
+    assert [(call.command, call.witness) for call in came.calls] == [
+        ("cat /etc/app.conf", "both"),
+        ("echo good >/etc/app.conf", "both"),
+    ]
+    assert came.record.reported_by is not None
+    assert came.record.reported_by.startswith("Claude Code")
+    assert came.record.tasks[0].messages[-1].text == "All is done."
