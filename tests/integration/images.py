@@ -19,7 +19,7 @@ PROGRAMS = {"debootstrap": "debootstrap", "busybox": "busybox-static", "tar": "t
 """What building takes, and the Debian packages it comes from."""
 
 _SUITE = "bookworm"
-_PACKAGES = "procps,python3-minimal,libpython3-stdlib,systemd-sysv,dbus"
+_PACKAGES = "procps,python3-minimal,libpython3-stdlib,systemd-sysv,dbus,openssh-sftp-server"
 
 
 def cache() -> Path:
@@ -42,7 +42,7 @@ def archive(image: str, folder: Path) -> Path:
 def _debian(image: str) -> Path:
     """An archive of a small Debian with Python and systemd; built once for a user."""
     archives = {
-        name: cache() / f"{_SUITE}{more}-1.tar" for name, more in ((DEBIAN, ""), (DASH, "-sh"))
+        name: cache() / f"{_SUITE}{more}-2.tar" for name, more in ((DEBIAN, ""), (DASH, "-sh"))
     }
     with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
