@@ -327,15 +327,24 @@ async def test_cancelling_at_any_event_passes_through_and_leaves_nothing(
         assert asked == [len(host.asked) for host in hosts]
 
 
+def _calls(drill: Drill) -> bool:
+    return any(isinstance(event, ToolCalled) for event in drill.told.events)
+
+
 async def test_a_command_cut_short_has_not_run_to_its_end(name: str, tmp_path: Path) -> None:
     """[P13]"""
     if name in PROGRAMS:
         return
     drill = Drill(name, tmp_path, slow(4))
+    called = asyncio.Event()
+    drill.told = Told(lambda _number: called.set() if _calls(drill) else None)
+    drill.recorder = Recorder(drill.told, TICKET)
     working = asyncio.create_task(drill.work())
-    await asyncio.sleep(0.05)
+    calling = asyncio.create_task(called.wait())
+    await asyncio.wait({working, calling}, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
     if working.done():
-        assert not any(isinstance(event, ToolCalled) for event in drill.told.events)
+        calling.cancel()
+        assert not _calls(drill)
         return
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
