@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from opsdrill.errors import Fault
 from opsdrill.grading.explain import clean
-from opsdrill.model.job import Coverage
+from opsdrill.model.job import Coverage, Seen
 from opsdrill.model.rules import TASK_WHERES, Where
 
 
@@ -47,9 +47,16 @@ def gap_in_values(coverage: Coverage, where: Where) -> Gap | None:
 def all_gaps(coverage: Coverage) -> list[str]:
     """A sentence for the default and for each own entry that is not whole."""
     own = {name: seen for name, seen in coverage if seen is not None and name != "default"}
-    found = []
-    if coverage.default.state != "whole":
-        rest = f" but {', '.join(sorted(own))}" if own else ""
-        gap = Gap("everything", coverage.default.state == "partial", coverage.default.why)
-        found.append(str(gap).replace("`everything`", f"all evidence{rest}"))
+    found = [_rest(coverage.default, own)] if coverage.default.state != "whole" else []
     return found + [str(each) for name in own if (each := gap_in(coverage, name))]
+
+
+def _rest(default: Seen, own: dict[str, Seen]) -> str:
+    """The sentence about all evidence without an entry of its own."""
+    why = f" ({clean(default.why)})" if default.why else ""
+    if default.state == "partial":
+        beside = f"apart from {', '.join(sorted(own))} " if own else ""
+        return f"{beside}the record holds all evidence only in part{why}"
+    held = sorted(name for name, seen in own.items() if seen.state != "unavailable")
+    kept = f"only {', '.join(held)}" if held else "no evidence"
+    return f"the record holds {kept}{why}"

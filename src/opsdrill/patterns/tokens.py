@@ -28,6 +28,13 @@ _BEGUN = 8
 _RESTS = (b"Ab3" * 100, b"ab3" * 100, b"QZ2" * 100, b"Ab3" * 30 + b"@a")
 """What may have followed where a text was cut: by one of these a token is completed."""
 
+_BORDER = (
+    r"(?:\x1b|\\(?:u001[bB]|x1[bB]|033|e))\[[0-9;]*[A-Za-z]"
+    r"|\\[abefnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}"
+)
+"""What ends with a letter or a digit and yet is no part of a word: colours, line breaks and other
+characters as a terminal, JSON, a shell or a URL writes them."""
+_BORDER_AT = re.compile(_BORDER.encode("ascii"))
 _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
 
@@ -41,7 +48,7 @@ class TokenShape:
             without a group it is the whole.
         sample: a made-up token of this shape.
         real: whether the secret part can be a secret, and not a place for one.
-        apart: no letter, digit or `_` may stand right before it.
+        apart: no letter, digit or `_` may stand right before it, but for the end of an escape.
     """
 
     name: str
@@ -216,7 +223,8 @@ class Tokens:
         options.log_errors = False
         options.max_mem = MEMORY
         whole = "|".join(
-            rf"\b(?:{shape.pattern})" if shape.apart else f"(?:{shape.pattern})" for shape in shapes
+            rf"(?:\b|{_BORDER})(?:{shape.pattern})" if shape.apart else f"(?:{shape.pattern})"
+            for shape in shapes
         )
         program = re2.compile(whole.encode("ascii"), options)
         self._match = program._regexp.Match
@@ -248,8 +256,17 @@ class Tokens:
 
     def _read(self, data: bytes, start: int) -> Place | None:
         """The token that begins here; None where what stands here is only a place for one."""
+        if start == 0 or data[start - 1] not in _WORD:
+            place = self._read_at(data, start, apart=True)
+        else:
+            place = self._read_at(data, start, apart=False)
+        if place is None and (border := _BORDER_AT.match(data, start)):
+            place = self._read_at(data, border.end(), apart=True)
+        return place
+
+    def _read_at(self, data: bytes, start: int, *, apart: bool) -> Place | None:
         for reader in self._readers:
-            if reader.shape.apart and start and data[start - 1] in _WORD:
+            if reader.shape.apart and not apart:
                 continue
             read = reader.pattern.match(data, start)
             if read is None:

@@ -189,6 +189,19 @@ def test_a_token_inside_a_word_is_none(shape: TokenShape) -> None:
             assert all(place.start > len(before) or place.name != shape.name for place in found)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "border",
+    ["\x1b[32m", "\\n", "\\t", "\\u001b[0m", "\\x1b[1;31m", "\\033[0m", "\\u000a", "%20", "%3D"],
+)
+def test_an_escape_before_a_token_is_no_part_of_a_word(shape: TokenShape, border: str) -> None:
+    """Colours and written line breaks end with a letter or a digit, and hide no token."""
+    text = f"Got: xxx{border}{shape.sample}"
+    start = len(text) - len(shape.sample)
+    found = TOKENS.places(text.encode())
+    assert any(place.name == shape.name and place.start >= start for place in found)
+
+
 def test_only_the_secret_part_of_a_token_is_its_place() -> None:
     line = b"postgres://app:s3cr3t-pw@db-01/shop"
     [place] = TOKENS.places(line)
