@@ -17,6 +17,7 @@
     |   `-- ProviderRefused     infrastructure  its model provider does not answer, tried again
     |-- EventRefused            opsdrill        an adapter reported an event out of order
     |-- StoreError              infrastructure  the data folder cannot be read or written
+    |   |-- StoreDamaged        infrastructure  one thing in it cannot be read back
     |   `-- StoreTooNew         operator        the store was written by a newer OpsDrill
     `-- OutputLost              infrastructure  what was asked for cannot be written
 
@@ -186,6 +187,21 @@ class StoreError(OpsDrillError):
     """The store cannot be read or written: disk full, read-only, locked, damaged, not ours."""
 
     fault: ClassVar[Fault] = "infrastructure"
+
+
+class StoreDamaged(StoreError):
+    """One thing in the store cannot be read back; the rest of it can.
+
+    Args:
+        what: what is wrong, in words that follow `the store is damaged:`.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the store is damaged: {what}",
+            hint="restore the data folder from a backup, or delete the run",
+        )
+        self.what = what
 
 
 class StoreTooNew(StoreError):

@@ -16,7 +16,7 @@ from multiprocessing.util import Finalize
 import orjson
 from pydantic import TypeAdapter
 
-from opsdrill.errors import OpsDrillError, StoreError
+from opsdrill.errors import OpsDrillError, StoreDamaged
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_scenario
 from opsdrill.grading.engine import Grader
@@ -109,17 +109,19 @@ class Regrader:
     def chunk(self, runs: Sequence[str]) -> Chunk:
         """Grade some runs and keep the grades that differ from the latest; at most `AT_ONCE`.
 
-        One that is deleted meanwhile is left out.
+        One that is deleted meanwhile, or cannot be read back, is left out.
         """
         try:
             return self._chunk(runs)
-        except KeyError:
+        except (KeyError, StoreDamaged):
             found = Chunk(seen=len(runs))
             for run in runs:
                 try:
                     _add(found, self._chunk([run]))
                 except KeyError:
-                    found.notes.append(("is gone", run))
+                    found.notes.append(("deleted meanwhile, left out", run))
+                except StoreDamaged as error:
+                    found.notes.append((f"damaged, left out: {error.what}", run))
             found.seen = len(runs)
             return found
 
@@ -287,5 +289,5 @@ def _add(total: Chunk, part: Chunk) -> None:
     total.notes += part.notes
 
 
-def _damaged(run: str, what: str) -> StoreError:
-    return StoreError(f"the store is damaged: the {what} of run {run} cannot be read back")
+def _damaged(run: str, what: str) -> StoreDamaged:
+    return StoreDamaged(f"the {what} of run {run} cannot be read back")

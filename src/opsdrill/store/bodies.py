@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 from sqlalchemy import Connection
 
-from opsdrill.errors import StoreError
+from opsdrill.errors import StoreDamaged
 from opsdrill.store import queries
 from opsdrill.store.documents import Body, dump, load, pack, unpack
 from opsdrill.store.files import Files
@@ -69,4 +69,4 @@ class Bodies:
         try:
             return self._files.read(body.data.hex())
         except KeyError:
-            raise StoreError(f"the store is damaged: the file of {what} is missing") from None
+            raise StoreDamaged(f"the file of {what} is missing") from None

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from opsdrill.errors import StoreError
+from opsdrill.errors import StoreDamaged, StoreError
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Grade, Result
@@ -85,7 +85,7 @@ def load(adapter: TypeAdapter[T], content: bytes, what: str) -> T:
         # Python's parser takes lone surrogates, which pydantic's does not.
         return adapter.validate_python(json.loads(content))
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"the store is damaged: {what} cannot be read back") from error
+        raise StoreDamaged(f"{what} cannot be read back") from error
 
 
 def pack(content: bytes) -> Body | None:
@@ -109,4 +109,4 @@ def unpack(body: Body, what: str) -> bytes:
     try:
         return zlib.decompress(body.data)
     except zlib.error as error:
-        raise StoreError(f"the store is damaged: {what} cannot be read back") from error
+        raise StoreDamaged(f"{what} cannot be read back") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from opsdrill.errors import StoreError
+from opsdrill.errors import StoreDamaged
 from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.job import JobRecord
@@ -216,7 +216,7 @@ class SqlStore(SqlGrades):
     def _spec(self, connection: Connection, row: Row[*tuple[Any, ...]]) -> RunSpec:
         body = queries.document(connection, row.number, 0, "spec")
         if body is None:
-            raise StoreError(f"the store is damaged: run {row.id} has no spec")
+            raise StoreDamaged(f"run {row.id} has no spec")
         return self._bodies.read(documents.SPEC, body, f"the spec of run {row.id}")
 
     def _result(self, connection: Connection, row: Row[*tuple[Any, ...]]) -> Result | None:
