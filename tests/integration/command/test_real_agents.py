@@ -1,12 +1,11 @@
 """Programs of others, not a line of them changed, repair a host through the gateway.
 
-They are no dependency of the tests: where one is not installed its test is skipped and says so.
+They are no dependency of the tests: where one is not installed its test is left out, which is said.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,11 @@ COMMANDS = (
 )
 
 
+@pytest.mark.program("mini")  # pip install mini-swe-agent
 async def test_mini_swe_agent_with_its_own_deterministic_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Graded, and its transcript reconciled: both witnesses tell the same."""
-    if shutil.which("mini") is None:
-        pytest.skip("mini-swe-agent is not here: pip install mini-swe-agent")
     outputs = [
         {
             "role": "assistant",
@@ -54,12 +52,11 @@ async def test_mini_swe_agent_with_its_own_deterministic_model(
     assert [message.text for message in task.messages] == ["Step 1.", "Step 2.", "Step 3."]
 
 
+@pytest.mark.program("claude")  # npm install @anthropic-ai/claude-code
 async def test_claude_code_with_a_scripted_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program distributed by npm, against a model server of ours on loopback."""
-    if shutil.which("claude") is None:
-        pytest.skip("Claude Code is not here: npm install @anthropic-ai/claude-code")
     with messages_server([command for command in COMMANDS if command.startswith("ssh")]) as url:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none")
