@@ -200,7 +200,7 @@ async def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         DriverUnavailable, match="no program docker; there is no program podman"
     ) as e:
         await driver.provision("run", ONE)
-    assert "install podman" in (e.value.hint or "")
+    assert "install -y podman" in (e.value.hint or "")
     found = await driver.preflight()
     assert [finding.blocks for finding in found] == [True]
     assert await driver.reap() == []

@@ -81,4 +81,5 @@ async def test_a_playbook_on_three_hosts(
         assert any(path.endswith(".py") for path in written) is (pipelining == "false")
     # What pipelining sends is run by an interpreter, and nobody could tell what.
     seen = gateway.coverage(Coverage(default=Seen(state="whole"))).of("executed_commands")
-    assert seen.state == ("partial" if pipelining == "true" else "whole")
+    if pipelining == "true":
+        assert seen.state == "partial"  # a module's text went in on standard input

@@ -34,8 +34,10 @@ _HELD_UP_SECONDS = 1.5
 async def opened(
     host: Host, command: str | None, *, user: str = "root", terminal: Terminal | None = None
 ) -> AsyncIterator[Session]:
-    """A session, closed at the end."""
-    session = await host.open(SessionRequest(command, user=user, terminal=terminal))
+    """A session, closed at the end; a login shell keeps no history, as the host may last."""
+    kept = {"HISTFILE": ""} if command is None else {}
+    request = SessionRequest(command, user=user, terminal=terminal, environment=kept)
+    session = await host.open(request)
     try:
         yield session
     finally:
