@@ -317,6 +317,18 @@ async def test_all_output_before_a_background_process(machine: Machine) -> None:
             assert (len(answer.stdout), answer.stderr) == (300_000, "end\n")
 
 
+async def test_all_output_over_a_slow_line(machine: Machine) -> None:
+    """What a command wrote last comes long after its status on a slow line. It is waited for,
+    though background processes keep this channel open, and others."""
+    async with host_of(machine.lab()) as host:
+        for _ in range(9):
+            await printed(host, "nohup sleep 9999 &")
+        machine.enter("tc qdisc add dev eth0 root tbf rate 1mbit burst 16kb latency 30s")
+        run = Command(run="sleep 60 & head -c 300000 /dev/zero | tr '\\0' x; echo end >&2")
+        for answer in await asyncio.gather(*(host.run(run) for _ in range(2))):
+            assert (len(answer.stdout), answer.stderr) == (300_000, "end\n")
+
+
 async def test_background_process_that_never_stops_writing(machine: Machine) -> None:
     """What it writes after its command is dropped, slowly, and others are not held up."""
     async with host_of(machine.lab()) as host:

@@ -23,6 +23,9 @@ class Channels(Protocol):
     def alive(self) -> bool:
         """The connection was not given up."""
 
+    async def serve(self) -> bool:
+        """Have the SSH server take what there is for all of them; whether it did."""
+
     def held(self, channel: Channel) -> None:
         """The channel is of no more use, and stays open."""
 
@@ -80,6 +83,10 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         if self._channel is not None and self._open:
             self._channel.close()
         self.leave()
+
+    async def caught_up(self) -> bool:
+        """Wait until all came that had been written on the far side; whether that is certain."""
+        return await self._channels.serve()
 
     def leave(self) -> None:
         """It is of no more use."""

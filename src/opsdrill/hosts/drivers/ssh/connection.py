@@ -19,6 +19,8 @@ WINDOW = 2 * 1024 * 1024
 """Bytes that may be on their way here over one channel."""
 FREE_SECONDS = 0.02
 """Seconds after which a machine that refused a channel may have counted one less."""
+_TURNS = 10
+"""Questions that a server answers while it takes a full pipe of output to its end."""
 _TRUST = 20
 """Channels that were opened since the last refusal, after which one more is tried."""
 
@@ -109,6 +111,17 @@ class Connection:
                 raise Refused(refused) from None
             return short(error)
         return None
+
+    async def serve(self) -> bool:
+        """Have the server take what there is of the output of all channels; whether it did.
+
+        An SSH server serves a connection in turns: in each it takes a part of what is in the pipes
+        on the machine, and then answers what it was asked. So it is asked something a few times.
+        """
+        for _ in range(_TURNS):
+            # It ends with the connection, which does not outlive a server that is silent.
+            await self.ssh._make_global_request(b"keepalive@openssh.com")
+        return self.alive
 
     def refused(self) -> bool:
         """A channel was not opened: the machine's own bound is lower, or it is slow to count.

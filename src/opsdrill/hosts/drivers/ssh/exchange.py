@@ -19,6 +19,9 @@ class Carrier(Protocol):
     def finished(self, exchange: Exchange) -> None:
         """Nothing more of the exchange comes; called once."""
 
+    async def caught_up(self) -> bool:
+        """Wait until all came that had been written on the far side; whether that is certain."""
+
 
 class Exchange:
     """What comes back from a line, which says itself when it is over.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from opsdrill.hosts.command import Account, ask_line, next_nonce
+from opsdrill.hosts.command import Account
 from opsdrill.hosts.drivers.ssh.exchange import CommandExchange, Exchange
 from opsdrill.hosts.drivers.ssh.link import Link
 from opsdrill.hosts.drivers.ssh.residents import Residents
@@ -20,7 +20,6 @@ _CLOSE_SECONDS = 0.1
 """Seconds from a shell's end after which its channel counts as held."""
 _LAST_WORDS_SECONDS = 1.0
 """Seconds in which what was said at the very end comes."""
-_QUESTIONS = 3
 
 
 class Shells:
@@ -86,24 +85,11 @@ class Shells:
             async with asyncio.timeout(seconds):
                 await exchange.complete.wait()
         except TimeoutError:
-            if exchange.status is not None and exchange.err.started:
-                await self._all_of(exchange)
+            # Background processes keep its channel open.
+            ended = exchange.status is not None and exchange.err.started
+            if ended and exchange.carrier is not None and await exchange.carrier.caught_up():
+                exchange.finish(whole=True)
         return exchange.no_shell
-
-    async def _all_of(self, exchange: Exchange) -> None:
-        """Wait until everything came that a command wrote whose shell ended.
-
-        Its channel closes then; but not while background processes hold it. What the command wrote
-        is in a pipe on the machine; its SSH server, which serves one connection in turns, takes
-        some of it in every turn, and a question takes several turns.
-
-        Raises:
-            NoConnection: nobody knows whether all of it came.
-        """
-        for _ in range(_QUESTIONS):
-            nonce = next_nonce()
-            await self.talk(nonce, ask_line(nonce, ":").encode())
-        exchange.finish(whole=True)
 
     def _staying(self, account: Account) -> Residents | None:
         if not self._stay or account.become != "stay":
