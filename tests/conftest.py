@@ -9,7 +9,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+# No test measures time: machines are busy.
+settings.register_profile("opsdrill", deadline=None)
+settings.load_profile("opsdrill")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 

@@ -26,6 +26,11 @@ from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.store.folder import left_behind
 from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
 
+__all__ = [
+    "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "evidence", "kept_runs", "page",
+    "page_document", "show", "unfinished", "wanted", "whole_id",
+]  # fmt: skip
+
 STATES: tuple[RunState, ...] = get_args(RunState)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Row = RunRow

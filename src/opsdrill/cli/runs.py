@@ -15,9 +15,8 @@ from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsdrill.app.history import Kept, Row
+    from opsdrill.app.history import Differences, Kept, Row
     from opsdrill.cli.output import Output
-    from opsdrill.evidence.stories import Differences
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at kept runs.")
 

@@ -18,6 +18,8 @@ from opsdrill.hosts.session import SessionRequest, Terminal
 from opsdrill.hosts.session_line import session_line, signal_text
 
 HERE = Account("root", os.getuid(), os.getgid(), "/")
+SECONDS = 800_000_000 + os.getpid()
+"""For sleeping: a number that nobody else on the machine sleeps for."""
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 
 
@@ -78,7 +80,7 @@ def test_environment_is_exact() -> None:
 def test_signals_reach_the_group_of_a_session(shell: str) -> None:
     """All of the session's process group gets the signal, and no other session."""
     marks = next_mark(), next_mark()
-    request = SessionRequest("sleep 864197532; sleep 864197531")
+    request = SessionRequest(f"sleep {SECONDS}; sleep 864197531")
     first, second = (
         subprocess.Popen(["sh", "-c", session_line(mark, HERE, request)], start_new_session=True)
         for mark in marks
@@ -102,6 +104,6 @@ def test_signals_reach_the_group_of_a_session(shell: str) -> None:
 
 def sleepers() -> list[str]:
     found = subprocess.run(
-        ["pgrep", "-x", "-f", "sleep 864197532"], capture_output=True, text=True, check=False
+        ["pgrep", "-x", "-f", f"sleep {SECONDS}"], capture_output=True, text=True, check=False
     )
     return found.stdout.split()
