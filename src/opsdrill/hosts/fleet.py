@@ -1,4 +1,4 @@
-"""The hosts of one run, ended once, whoever asks for it: what drivers give a run."""
+"""The hosts of one run: ended once, whoever asks for it, or each of them behind something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from opsdrill.hosts.driver import Host
+from opsdrill.hosts.driver import Fleet, Host
 
 H = TypeVar("H", bound=Host)
 
@@ -47,3 +47,16 @@ class EndingFleet(Generic[H]):
         trace: TracebackType | None,
     ) -> None:
         await self.release()
+
+
+class WrappedFleet(EndingFleet[H]):
+    """A fleet with each of its hosts behind something; releasing it releases the fleet.
+
+    Args:
+        fleet: whose hosts they are.
+        wrap: puts a host behind it.
+    """
+
+    def __init__(self, fleet: Fleet, wrap: Callable[[Host], H]) -> None:
+        wrapped = {name: wrap(host) for name, host in fleet.hosts.items()}
+        super().__init__(wrapped, fleet.release)

@@ -6,13 +6,12 @@ lease ran out; that command must not reach a host that is another run's by now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from opsdrill.errors import HostUnreachable
 from opsdrill.hosts.driver import Fleet, Host
+from opsdrill.hosts.fleet import WrappedFleet
 from opsdrill.hosts.session import Session, SessionEnd, SessionRequest, Stream
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 
@@ -117,27 +116,8 @@ class LeasedSession:
         return False
 
 
-class LeasedFleet:
+class LeasedFleet(WrappedFleet[LeasedHost]):
     """The hosts of a run behind their lease (see `Fleet`)."""
 
     def __init__(self, fleet: Fleet, grant: Grant) -> None:
-        self._fleet = fleet
-        self._hosts = {name: LeasedHost(host, grant) for name, host in fleet.hosts.items()}
-
-    @property
-    def hosts(self) -> Mapping[str, LeasedHost]:
-        return self._hosts
-
-    async def release(self) -> None:
-        await self._fleet.release()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.release()
+        super().__init__(fleet, lambda host: LeasedHost(host, grant))

@@ -6,13 +6,10 @@ answer, is masked. The agent has the hosts themselves: what it is told must be t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
-
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masking import masked
 from opsdrill.hosts.driver import Fleet, Host
+from opsdrill.hosts.fleet import WrappedFleet
 from opsdrill.hosts.session import Session, SessionRequest
 from opsdrill.model.host import ChangedFile, Command, HostAnswer, HostFacts
 
@@ -62,27 +59,8 @@ class MaskedHost:
         return None if changed is None else tuple(masked(self._mask, file) for file in changed)
 
 
-class MaskedFleet:
+class MaskedFleet(WrappedFleet[MaskedHost]):
     """The hosts of a run with their answers masked (see `Fleet`)."""
 
     def __init__(self, fleet: Fleet, mask: Mask) -> None:
-        self._fleet = fleet
-        self._hosts = {name: MaskedHost(host, mask) for name, host in fleet.hosts.items()}
-
-    @property
-    def hosts(self) -> Mapping[str, MaskedHost]:
-        return self._hosts
-
-    async def release(self) -> None:
-        await self._fleet.release()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.release()
+        super().__init__(fleet, lambda host: MaskedHost(host, mask))
