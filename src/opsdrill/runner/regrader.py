@@ -12,16 +12,15 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.util import Finalize
+from typing import Any
 
 import orjson
-from pydantic import TypeAdapter
 
 from opsdrill.errors import OpsDrillError, StoreDamaged
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_scenario
 from opsdrill.grading.engine import Grader
 from opsdrill.grading.flips import Flip, flips
-from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade
 from opsdrill.model.run import LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
@@ -29,7 +28,7 @@ from opsdrill.model.sealed import read_record
 from opsdrill.model.standing import Standing, read_standing
 from opsdrill.patterns import BoundedSearcher, Searcher
 from opsdrill.runner.tools import only_tokens
-from opsdrill.store.documents import GRADE, dump
+from opsdrill.store.documents import ANSWERS, GRADE, dump
 from opsdrill.store.store import Sealed, Store
 
 AT_ONCE = 100
@@ -40,7 +39,8 @@ _AHEAD = 3
 """Chunks that wait for each process, so that none waits for work."""
 _GRADERS = 64
 """Scenario versions whose rules are kept prepared."""
-_ANSWERS: TypeAdapter[tuple[HostAnswer, ...]] = TypeAdapter(tuple[HostAnswer, ...])
+Spec = dict[str, Any]
+"""The spec of a run as plain JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,13 @@ class Regrader:
         changed: dict[str, Grade] = {}
         for sealed in self._store.sealed(runs):
             why = self._left_out(sealed)
-            if why is not None or sealed.record is None:
-                found.notes.append((why or "", sealed.run))
+            # Only a few words of it are looked at, so it is not made a model for every run.
+            spec: Spec = {} if why is not None else orjson.loads(sealed.spec)
+            why = why or self._unknown_secrets(sealed, spec)
+            if why is not None:
+                found.notes.append((why, sealed.run))
                 continue
-            grade = self._grade(sealed)
+            grade = self._grade(sealed, spec)
             before = self._before(sealed)
             found.graded += 1
             found.flips += flips(sealed.run, sealed.scenario, before, grade)
@@ -154,29 +157,26 @@ class Regrader:
         if sealed.state != "done" or sealed.record is None:
             return f"no sealed job record ({sealed.state}), left out"
         edited = self._manner.edited
-        if edited is None:
+        if edited is None or sealed.scenario in {edited.scenario.key, *self._manner.also}:
             return None
-        if sealed.scenario not in {edited.scenario.key, *self._manner.also}:
-            return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
-        return self._unknown_secrets(sealed)
+        return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
 
-    def _unknown_secrets(self, sealed: Sealed) -> str | None:
+    def _unknown_secrets(self, sealed: Sealed, spec: Spec) -> str | None:
         """Why edited rules cannot be masked as the run was, whose rules held secrets too."""
-        spec = orjson.loads(sealed.spec)
-        masked = spec.get("masked")
+        masked = spec.get("masked") if self._manner.edited else None
         unknown = masked and set(masked) - self._mask(sealed, orjson.dumps(spec["lab"])).known
         if not unknown:
             return None
         names = ", ".join(sorted(unknown))
         return f"it holds secrets that cannot be had here ({names}), left out"
 
-    def _grade(self, sealed: Sealed) -> Grade:
+    def _grade(self, sealed: Sealed, spec: Spec) -> Grade:
         try:
             record = read_record(sealed.record or b"")
-            answers = _ANSWERS.validate_json(sealed.answers) if sealed.answers else ()
+            answers = ANSWERS.validate_json(sealed.answers) if sealed.answers else ()
         except ValueError as error:
             raise _damaged(sealed.run, "evidence") from error
-        return self._grader(sealed).grade(record, answers)
+        return self._grader(sealed, spec).grade(record, answers)
 
     def _before(self, sealed: Sealed) -> Standing | None:
         try:
@@ -184,11 +184,10 @@ class Regrader:
         except ValueError as error:
             raise _damaged(sealed.run, "latest grade") from error
 
-    def _grader(self, sealed: Sealed) -> Grader:
+    def _grader(self, sealed: Sealed, spec: Spec) -> Grader:
         """The grader for a run. A version is the digest of the rules: one serves all its runs
         that have the same secrets masked in them."""
         edited = self._manner.edited
-        spec = orjson.loads(sealed.spec)
         version = edited.version if edited else spec["scenario_version"]
         kept = spec["lab"] if edited else spec["scenario"] if spec.get("masked") else None
         key = (version, orjson.dumps(kept))
