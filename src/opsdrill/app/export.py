@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opsdrill import __version__
-from opsdrill.app.history import evidence, show
+from opsdrill.app.history import evidence_in, kept_runs, whole_id
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName
 from opsdrill.evidence.exporters import atif
@@ -54,7 +54,8 @@ def export(place: Place, runs: Sequence[str], to: str) -> Iterator[Exported]:
     if to not in _FORMATS:
         raise UnknownName("export format", to, FORMATS)
     suffix, write = _FORMATS[to]
-    names = [show(place, run).run.spec for run in runs]
-    for spec in names:
-        name = re.sub(r"[^\w.-]", "_", spec.id, flags=re.ASCII)
-        yield Exported(f"{name}{suffix}", write(spec, evidence(place, spec.id)))
+    with kept_runs(place) as store:
+        for name in [whole_id(store, run) for run in runs]:
+            file = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
+            content = write(store.get(name).spec, evidence_in(store, name))
+            yield Exported(f"{file}{suffix}", content)

@@ -27,8 +27,8 @@ from opsdrill.store.folder import left_behind
 from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
 
 __all__ = [
-    "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "evidence", "kept_runs", "page",
-    "page_document", "show", "unfinished", "wanted", "whole_id",
+    "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "evidence", "evidence_in",
+    "kept_runs", "page", "page_document", "show", "unfinished", "wanted", "whole_id",
 ]  # fmt: skip
 
 STATES: tuple[RunState, ...] = get_args(RunState)
@@ -143,13 +143,17 @@ def evidence(place: Place, run: str) -> JobRecord:
         UsageError: no run's id begins like this, or several do.
     """
     with kept_runs(place) as store:
-        name = whole_id(store, run)
-        sealed = store.record(name)
-        if sealed is not None:
-            return sealed
-        scenario = store.get(name).spec.scenario
-        ticket = Ticket(title=scenario.ticket_title, body=scenario.ticket_body)
-        return assemble(ticket, [event for _, event in store.events(name)])
+        return evidence_in(store, whole_id(store, run))
+
+
+def evidence_in(store: Store, run: str) -> JobRecord:
+    """As `evidence`, of a run by its whole id in a store that is open."""
+    sealed = store.record(run)
+    if sealed is not None:
+        return sealed
+    scenario = store.get(run).spec.scenario
+    ticket = Ticket(title=scenario.ticket_title, body=scenario.ticket_body)
+    return assemble(ticket, [event for _, event in store.events(run)])
 
 
 def delete(place: Place, runs: Sequence[str]) -> list[str]:
