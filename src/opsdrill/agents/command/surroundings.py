@@ -262,22 +262,12 @@ def room_for(
     if TICKET in program.argv and len(words.encode()) > _ARGUMENT_LIMIT:
         raise UsageError(f"the ticket is too long to be an argument of {program.argv[0]}")
     arguments = [words if word == TICKET else word for word in program.argv[1:]]
+    found = f"{bin_folder}:{_path(search, shown) if isolated else search}"
     given = {
         **_allowed(),
         **(program.preset.sets if program.preset else {}),
         **variables,
-        "PATH": f"{bin_folder}:{_path(search, shown) if isolated else search}",
-        "HOME": layout.home,
-        "USER": layout.user,
-        "LOGNAME": layout.user,
-        "SHELL": "/bin/sh",
-        "OPSDRILL_RUN": links.run,
-        "OPSDRILL_HOSTS": " ".join(hosts),
-        "OPSDRILL_TICKET_FILE": f"{layout.own}/ticket.md",
-        "OPSDRILL_TICKET_URL": links.ticket_url,
-        "OPSDRILL_TICKET_TOKEN": links.ticket_token,
-        "OPSDRILL_SSH_CONFIG": f"{layout.ssh}/config",
-        "OPSDRILL_SSH_KEY": f"{layout.ssh}/id_ed25519",
+        **_told(layout, links, hosts, found),
     }
     files = {f"{layout.ssh}/{name}": content for name, content in links.ssh.items()}
     return Room(
@@ -297,6 +287,24 @@ def room_for(
         transcripts=tuple(_pattern(pattern, layout) for pattern in transcripts),
         isolated=isolated,
     )
+
+
+def _told(layout: Layout, links: Links, hosts: Sequence[str], path: str) -> dict[str, str]:
+    """The variables that are ours to set: who it is, and where it finds its hosts and ticket."""
+    return {
+        "PATH": path,
+        "HOME": layout.home,
+        "USER": layout.user,
+        "LOGNAME": layout.user,
+        "SHELL": "/bin/sh",
+        "OPSDRILL_RUN": links.run,
+        "OPSDRILL_HOSTS": " ".join(hosts),
+        "OPSDRILL_TICKET_FILE": f"{layout.own}/ticket.md",
+        "OPSDRILL_TICKET_URL": links.ticket_url,
+        "OPSDRILL_TICKET_TOKEN": links.ticket_token,
+        "OPSDRILL_SSH_CONFIG": f"{layout.ssh}/config",
+        "OPSDRILL_SSH_KEY": f"{layout.ssh}/id_ed25519",
+    }
 
 
 def new_token() -> str:
