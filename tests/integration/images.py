@@ -42,7 +42,7 @@ def archive(image: str, folder: Path) -> Path:
 def _debian(image: str) -> Path:
     """An archive of a small Debian with Python and systemd; built once for a user."""
     archives = {
-        name: cache() / f"{_SUITE}{more}-2.tar" for name, more in ((DEBIAN, ""), (DASH, "-sh"))
+        name: cache() / f"{_SUITE}{more}-3.tar" for name, more in ((DEBIAN, ""), (DASH, "-sh"))
     }
     with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -62,6 +62,8 @@ def _bootstrap(tree: Path) -> None:
         stdout=subprocess.DEVNULL,
     )
     (tree / "var/www").mkdir()
+    # A temporary folder is its maker's alone, and would be the `/` of every host.
+    tree.chmod(0o755)
 
 
 def _archive(tree: Path, archive: Path, *without: str) -> None:
