@@ -23,13 +23,25 @@ _TOKEN = re.compile(
     rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|-?(?:NaN|Infinity|[0-9][0-9.eE+\-]*)', re.DOTALL
 )
 _WORD = re.compile(rb"[-+.0-9A-Za-z]{1,400}\Z")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_UNFINISHED = re.compile(
+    rb"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?\Z"
+)
+_LONGEST = 12
+"""Bytes of an escape, which may be a pair."""
 _HELD = 400
 
 
 class JsonStream:
     """What a JSON parser may be fed, read from a stream.
 
-    What is no UTF-8 is replaced; NaN, infinities and numbers beyond the machine's become null.
+    What is no UTF-8 and halves of surrogate pairs are replaced; NaN, infinities and numbers beyond
+    the machine's become null.
 
     Args:
         stream: the document.
@@ -64,11 +76,10 @@ class JsonStream:
 
     def _whole_tokens(self, piece: bytes) -> bytes:
         """The piece without a last escape or number that may go on in the next one."""
-        slashes = len(piece) - len(piece.rstrip(b"\\"))
-        cut = len(piece) - 1 if slashes % 2 else len(piece)
+        cut = _before_escape(piece, len(piece))
         word = _WORD.search(piece, max(0, cut - _HELD), cut)
         if word and word.start() > cut - _HELD:
-            cut = word.start()
+            cut = _before_escape(piece, word.start())
         self._held = piece[cut:]
         return piece[:cut]
 
@@ -77,6 +88,7 @@ class JsonStream:
         between = b"".join(texts[self._inside :: 2])
         self._measure(piece, len(texts) > 1)
         self._descend(between)
+        piece = _ESCAPE.sub(_whole_escape, piece) if _HALF.search(piece) else piece
         inside, self._inside = self._inside, self._inside ^ (len(texts) % 2 == 0)
         return _mended(piece, inside) if _STRANGE.search(between) else piece
 
@@ -92,6 +104,21 @@ class JsonStream:
         if deepest > DEPTH_LIMIT:
             raise ijson.JSONError(f"it is nested more than {DEPTH_LIMIT} levels deep")
         self._depth = max(0, self._depth + sum(steps))
+
+
+def _before_escape(piece: bytes, end: int) -> int:
+    """Where an escape begins that such an end of the piece would cut off; else the end."""
+    at = max(0, end - _LONGEST)
+    while found := _UNFINISHED.search(piece, at, end):
+        at = found.start() + 1
+        before = piece[:at]
+        if (len(before) - len(before.rstrip(b"\\"))) % 2:
+            return found.start()
+    return end
+
+
+def _whole_escape(match: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if match[1] else match[0]
 
 
 def _mended(piece: bytes, inside: bool) -> bytes:

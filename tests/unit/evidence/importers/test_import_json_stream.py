@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from typing import cast
 
 import ijson
@@ -104,3 +105,11 @@ def test_a_text_without_end_is_refused() -> None:
 def test_a_strange_number_loses_no_line(strange: str) -> None:
     """A line with a number that is none is read; the number is null."""
     assert row(f'{{"a": {strange}, "b": 1}}'.encode()) == {"a": None, "b": 1}
+
+
+@given(st.text(st.sampled_from("\ud83d\ude00\udcff\\u\"dc0a"), max_size=30), st.integers(1, 40))
+def test_halves_of_surrogate_pairs_lose_no_document(text: str, most: int) -> None:
+    """However the pieces are cut: half a pair becomes U+FFFD, a pair stays the character it is."""
+    content = json.dumps([text]).encode()
+    [found] = ijson.items(JsonStream(_Dribble(content, most)), "item")
+    assert found == re.sub("[\ud800-\udfff]", "\ufffd", json.loads(content)[0])
