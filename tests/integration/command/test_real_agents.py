@@ -1,6 +1,6 @@
 """Programs of others, not a line of them changed, repair a host through the gateway.
 
-They are no dependency of the tests: where one is not installed its test is left out, which is said.
+`scripts/agents` installs them; where one is not installed its test is skipped, which is said.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.program("mini")  # pip install mini-swe-agent
+@pytest.mark.program("mini")
 async def test_mini_swe_agent_with_its_own_deterministic_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,7 +52,7 @@ async def test_mini_swe_agent_with_its_own_deterministic_model(
     assert [message.text for message in task.messages] == ["Step 1.", "Step 2.", "Step 3."]
 
 
-@pytest.mark.program("claude")  # npm install @anthropic-ai/claude-code
+@pytest.mark.program("claude")
 async def test_claude_code_with_a_scripted_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
