@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from pathlib import Path
@@ -229,3 +230,16 @@ def test_what_was_exported_is_imported_as_the_same_commands_on_the_same_host(cli
     job = cli("runs", "export", run)
     assert json.loads(job.stdout) == json.loads(cli("runs", "evidence", run).stdout)
     assert cli("runs", "export", run, "--to", "yaml").returncode == 2
+
+
+def test_a_file_whose_name_is_no_utf8_is_imported_shown_and_graded_again(cli: Cli) -> None:
+    path = Path(transcript(cli.folder))
+    odd = os.fsdecode(b"s\xff.jsonl")
+    path.rename(path.parent / odd)
+    done = cli("import", odd, "--host", "mail-01", "--format", "json")
+    [row] = json.loads(done.stdout)["runs"]
+    assert row["file"] == odd
+    for words in (["show", row["run"], "--format", "json"], ["evidence", row["run"]]):
+        assert json.loads(cli("runs", *words).stdout)
+    again = cli("regrade", "--all", "--scenario", QUEUE, "--format", "json")
+    assert json.loads(again.stdout)["graded"] == 1, again.stderr

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opsdrill import __version__
+from opsdrill.app import documents
 from opsdrill.app.history import evidence_in, kept_runs, whole_id
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName
@@ -29,7 +30,7 @@ class Exported:
 
 
 def _job(_spec: RunSpec, record: JobRecord) -> bytes:
-    return record.model_dump_json(indent=2).encode()
+    return documents.of_model(record)
 
 
 def _atif(spec: RunSpec, record: JobRecord) -> bytes:

@@ -73,6 +73,7 @@ def import_(
 def _print(told: Front, order: Order) -> int:
     from itertools import chain
 
+    from opsdrill.app import documents
     from opsdrill.app import imports as use_case
 
     found = use_case.read(told.place, order)
@@ -81,8 +82,7 @@ def _print(told: Front, order: Order) -> int:
     for name, imported in chain([first], [second] if second else [], found):
         for warning in imported.warnings:
             told.out.warning(f"{name}: {warning}")
-        indent = None if several else 2
-        told.out.document(imported.record.model_dump_json(indent=indent).encode())
+        told.out.document(documents.of_model(imported.record, indented=not several))
     return PASSED
 
 

@@ -191,13 +191,14 @@ def evidence(
     ] = "json",
 ) -> None:
     """Print the job record: all that the agent was seen to do."""
+    from opsdrill.app import documents
     from opsdrill.app import history as use_case
     from opsdrill.cli.formats import evidence as page
 
     told = front(context)
     record = use_case.evidence(told.place, run)
     if format == "json":
-        told.out.document(record.model_dump_json(indent=2).encode())
+        told.out.document(documents.of_model(record))
     else:
         page.show(told.out, record)
 

@@ -90,7 +90,7 @@ def _kept(mask: Mask, file: StoredFile, files: Mapping[str, bytes], names: set[s
 def _readable(spec: RunSpec) -> RunSpec:
     """The run, if the store can read it back."""
     try:
-        RunSpec.model_validate_json(spec.model_dump_json(by_alias=True))
+        RunSpec.model_validate(spec.model_dump(mode="json", by_alias=True))
     except ValidationError as error:
         place = dotted(error.errors(include_url=False)[0]["loc"])
         raise _refused(spec.masked, f"{place} of the run") from None

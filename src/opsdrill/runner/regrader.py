@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -28,7 +29,7 @@ from opsdrill.model.sealed import read_record
 from opsdrill.model.standing import Standing, read_standing
 from opsdrill.patterns import BoundedSearcher, Searcher
 from opsdrill.runner.tools import only_tokens
-from opsdrill.store.documents import ANSWERS, GRADE, dump
+from opsdrill.store.documents import ANSWERS, GRADE, SPEC, dump, load
 from opsdrill.store.store import Sealed, Store
 
 AT_ONCE = 100
@@ -131,7 +132,7 @@ class Regrader:
         for sealed in self._store.sealed(runs):
             why = self._left_out(sealed)
             # Only a few words of it are looked at, so it is not made a model for every run.
-            spec: Spec = {} if why is not None else orjson.loads(sealed.spec)
+            spec: Spec = {} if why is not None else _plain(sealed)
             why = why or self._unknown_secrets(sealed, spec)
             if why is not None:
                 found.notes.append((why, sealed.run))
@@ -164,7 +165,7 @@ class Regrader:
     def _unknown_secrets(self, sealed: Sealed, spec: Spec) -> str | None:
         """Why edited rules cannot be masked as the run was, whose rules held secrets too."""
         masked = spec.get("masked") if self._manner.edited else None
-        unknown = masked and set(masked) - self._mask(sealed, orjson.dumps(spec["lab"])).known
+        unknown = masked and set(masked) - self._mask(sealed, _key(spec["lab"])).known
         if not unknown:
             return None
         names = ", ".join(sorted(unknown))
@@ -173,9 +174,10 @@ class Regrader:
     def _grade(self, sealed: Sealed, spec: Spec) -> Grade:
         try:
             record = read_record(sealed.record or b"")
-            answers = ANSWERS.validate_json(sealed.answers) if sealed.answers else ()
         except ValueError as error:
             raise _damaged(sealed.run, "evidence") from error
+        what = f"the evidence of run {sealed.run}"
+        answers = load(ANSWERS, sealed.answers, what) if sealed.answers else ()
         return self._grader(sealed, spec).grade(record, answers)
 
     def _before(self, sealed: Sealed) -> Standing | None:
@@ -190,7 +192,7 @@ class Regrader:
         edited = self._manner.edited
         version = edited.version if edited else spec["scenario_version"]
         kept = spec["lab"] if edited else spec["scenario"] if spec.get("masked") else None
-        key = (version, orjson.dumps(kept))
+        key = (version, _key(kept))
         known = self._graders.get(key)
         if known is None:
             scenario = _spec(sealed).scenario
@@ -275,10 +277,28 @@ def _work(runs: Sequence[str]) -> Chunk:
 
 
 def _spec(sealed: Sealed) -> RunSpec:
+    return load(SPEC, sealed.spec, f"the spec of run {sealed.run}")
+
+
+def _plain(sealed: Sealed) -> Spec:
     try:
-        return RunSpec.model_validate_json(sealed.spec)
-    except ValueError as error:
-        raise _damaged(sealed.run, "spec") from error
+        found = orjson.loads(sealed.spec)
+    except orjson.JSONDecodeError:
+        # Python's parser takes halves of surrogate pairs, such as names of files may hold.
+        try:
+            found = json.loads(sealed.spec)
+        except (ValueError, RecursionError) as error:
+            raise _damaged(sealed.run, "spec") from error
+    if not isinstance(found, dict) or not {"scenario", "scenario_version", "lab"} <= set(found):
+        raise _damaged(sealed.run, "spec")
+    return found
+
+
+def _key(value: object) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value).encode()
 
 
 def _add(total: Chunk, part: Chunk) -> None:

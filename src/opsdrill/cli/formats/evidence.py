@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import orjson
-
+from opsdrill.app import documents
 from opsdrill.cli.output import Output
 from opsdrill.cli.text import indented, shown, shown_block
 from opsdrill.model.job import JobRecord, Task, ToolCall
@@ -55,4 +54,4 @@ def _call(call: ToolCall) -> str:
     if call.kind == "shell":
         return f"$ {call.command}{ended}{outcome}"
     name = "/".join(part for part in (call.server, call.tool or call.kind) if part)
-    return f"{name} {orjson.dumps(call.arguments).decode()}{outcome}"
+    return f"{name} {documents.written(call.arguments).decode()}{outcome}"

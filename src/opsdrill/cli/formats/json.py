@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsdrill.app import documents
 from opsdrill.model.result import Result, Results
 
 
 def results(found: Sequence[Result]) -> bytes:
     """One object for one run; for several an object that holds them, never a bare array."""
     document = found[0] if len(found) == 1 else Results(results=tuple(found))
-    return document.model_dump_json(indent=2, by_alias=True).encode()
+    return documents.of_model(document)
 
 
 def lines(found: Sequence[Result]) -> bytes:
     """One result a line."""
-    return b"\n".join(result.model_dump_json(by_alias=True).encode() for result in found)
+    return b"\n".join(documents.of_model(result, indented=False) for result in found)
