@@ -241,5 +241,5 @@ def test_a_file_whose_name_is_no_utf8_is_imported_shown_and_graded_again(cli: Cl
     assert row["file"] == odd
     for words in (["show", row["run"], "--format", "json"], ["evidence", row["run"]]):
         assert json.loads(cli("runs", *words).stdout)
-    again = cli("regrade", "--all", "--scenario", QUEUE, "--format", "json")
+    again = cli("regrade", row["run"], "--scenario", QUEUE, "--format", "json")
     assert json.loads(again.stdout)["graded"] == 1, again.stderr
