@@ -1,0 +1,54 @@
+"""What one serving process holds, from its start to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, ParamSpec, TypeVar
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+from fastapi import Depends, Request
+
+from opsdrill.app.access import Access
+from opsdrill.app.live import LiveEngine
+from opsdrill.app.wiring import Place
+from opsdrill.store.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything that an endpoint may use.
+
+    Args:
+        place: where it works.
+        store: open for as long as the process serves.
+        access: tokens and sessions.
+        engine: works off the runs.
+        threads: how many calls of the store run at once.
+    """
+
+    place: Place
+    store: Store
+    access: Access
+    engine: LiveEngine
+    threads: CapacityLimiter
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call what waits for the disk or the database, on a thread of its own."""
+        return await anyio.to_thread.run_sync(
+            partial(function, *args, **kwargs), limiter=self.threads
+        )
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(_service)]
+"""The parameter of an endpoint that gets the service."""
