@@ -70,7 +70,8 @@ class _Set:
                 program = strands[number].program
                 made.Add(b"" if program is None else program.text.encode("ascii"))
             # The engine says the same when nothing is found and when memory ran out; this tells.
-            made.Add(b"")
+            # It is found at the end alone: what is found everywhere is noted at every byte.
+            made.Add(rb"\z")
             made.Compile()
         except re2.error:
             self._match = None
