@@ -102,6 +102,9 @@ class LeasedSession:
         if await self._holds():
             await self._session.signal(name)
 
+    async def kill(self) -> int | None:
+        return await self._session.kill() if await self._holds() else None
+
     async def wait(self) -> SessionEnd:
         return await self._session.wait()
 

@@ -119,6 +119,17 @@ class ProcessSession:
             with suppress(NoAnswer):
                 await self._tell(name)
 
+    async def kill(self) -> int | None:
+        if self._over.is_set():
+            return 0
+        try:
+            return await self._tell.kill()
+        except NoAnswer:
+            return None
+        finally:
+            # Killing stops all of it first, and who waits for what is stopped may stop as well.
+            self._process.signal(signal.SIGCONT)
+
     async def wait(self) -> SessionEnd:
         await self._over.wait()
         assert self._end is not None

@@ -108,6 +108,13 @@ class Session(Protocol):
         """Send a signal, by its name without `SIG`, to its process group, or to the one in its
         terminal's foreground; an unknown one does nothing."""
 
+    async def kill(self) -> int | None:
+        """Kill the program with everything it started, `setsid` and double forks included.
+
+        Returns how many processes are left; None where nobody can tell. One that is over leaves
+        what it left in the background alone. Never raises.
+        """
+
     async def wait(self) -> SessionEnd:
         """How it ended. It ends when its own process does, whatever background processes hold."""
 

@@ -20,6 +20,9 @@ class Tell(Protocol):
 
     async def __call__(self, *names: str) -> None: ...
 
+    async def kill(self) -> int | None:
+        """Kill it with everything it started; how many are left, None if nobody can tell."""
+
 
 class NoAnswer(Exception):
     """The host does not answer, and `reason` says why.

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Awaitable, Callable
-from functools import partial
+from dataclasses import dataclass
+from typing import Protocol
 
 from opsdrill.errors import HostError, HostUnreachable
-from opsdrill.hosts.command import Account, ask_line, next_mark, next_nonce
+from opsdrill.hosts.command import Account, ask_line, kill_line, next_mark, next_nonce
 from opsdrill.hosts.look import NoAccount
 from opsdrill.hosts.session import Session, SessionRequest, wrong_request
 from opsdrill.hosts.session_line import LONGEST_LINE, server_text, session_line, signal_text
-from opsdrill.hosts.shell_link import NoAnswer, ShellLink
+from opsdrill.hosts.shell_link import Exchange, NoAnswer, ShellLink
 
 NO_SERVER = "it has no SFTP server: install openssh-sftp-server on it"
+
+
+class Talk(Protocol):
+    """Starts a line of ours and waits for its end, as of `ShellLink.talk`."""
+
+    async def __call__(self, nonce: str, content: bytes, *, urgent: bool = False) -> Exchange: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedProgram:
+    """The program of a session, as signals reach it (see `Tell`).
+
+    Args:
+        talk: to its host; raises where that does not answer.
+        mark: what it and all that it starts carries.
+    """
+
+    talk: Talk
+    mark: int
+
+    async def __call__(self, *names: str) -> None:
+        nonce = next_nonce()
+        line = ask_line(nonce, signal_text(self.mark, *names))
+        await self.talk(nonce, line.encode(), urgent=True)
+
+    async def kill(self) -> int | None:
+        nonce = next_nonce()
+        told = await self.talk(nonce, kill_line(nonce, self.mark).encode(), urgent=True)
+        left = told.out.text.strip()
+        return int(left) if left.isdecimal() else None
 
 
 async def open_session(
@@ -44,7 +75,7 @@ async def open_session(
             raise HostError(name, NO_SERVER)
         line = line_for(name, session_line(mark, who, request, server))
         terminal = None if request.files else request.terminal
-        return await link.session(line, terminal, partial(_signal, link, mark))
+        return await link.session(line, terminal, MarkedProgram(link.talk, mark))
     except NoAccount as error:
         raise HostError(name, f"the session cannot be started: {error}") from None
     except NoAnswer as error:
@@ -71,14 +102,3 @@ async def _server(link: ShellLink) -> str | None:
     nonce = next_nonce()
     told = await link.talk(nonce, ask_line(nonce, server_text()).encode())
     return told.out.text.strip() or None
-
-
-async def _signal(link: ShellLink, mark: int, *names: str) -> None:
-    """Send signals to a session.
-
-    Raises:
-        NoAnswer: the host does not answer.
-    """
-    nonce = next_nonce()
-    line = ask_line(nonce, signal_text(mark, *names))
-    await link.talk(nonce, line.encode(), urgent=True)

@@ -290,6 +290,20 @@ async def signals_reach_the_program(host: Host) -> None:
 
 
 @on_host()
+async def killing_a_session(host: Host) -> None:
+    """Killing a session kills everything it started, `setsid` and what ignores signals included."""
+    text = f"trap '' TERM HUP; (setsid sleep {OTHER} &); sleep {LONG} & sleep {LONG}"
+    async with opened(host, text) as session:
+        await expect_sleeping(host)
+        await expect_sleeping(host, OTHER)
+        expect_equal(await session.kill(), 0, "how many processes are left")
+        expect_killed(await ended(session), "KILL", 9)
+        expect_equal(await session.kill(), 0, "how many are left of what is over")
+    await expect_none_sleeps(host, "after it was killed")
+    await expect_sleeping(host, OTHER, there=False)
+
+
+@on_host()
 async def signals_can_be_caught(host: Host) -> None:
     """A program that catches a signal goes on."""
     text = "trap 'echo caught' USR1; echo ready; while :; do sleep 0.1; done"

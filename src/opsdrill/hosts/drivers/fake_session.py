@@ -43,6 +43,10 @@ class FakeSession:
     async def signal(self, name: str) -> None:
         """Nothing runs that could be told."""
 
+    async def kill(self) -> int | None:
+        self._answering.cancel()
+        return 0
+
     async def wait(self) -> SessionEnd:
         await asyncio.wait([self._answering])
         if self._answering.cancelled():

@@ -118,7 +118,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """To a running command: kill it and everything it started."""
+    """To a running command or a session: kill it and everything it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,15 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The session's process ended, with a status or by a signal."""
+    """The session's process ended, with a status or by a signal.
+
+    Args:
+        left: processes of it that could not be killed; None: nobody asked for that.
+    """
 
     exit_code: int | None = None
     signal: int | None = None
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from opsdrill.hosts.drivers.sandbox.link import Exchange
-from opsdrill.hosts.drivers.sandbox.messages import Failed, Over, Signal
+from opsdrill.hosts.drivers.sandbox.messages import Failed, Over, Signal, Stop
 from opsdrill.hosts.pipes import Inlet, Outlet, end_of_file, resize
 from opsdrill.hosts.session import SessionEnd, Stream
 
@@ -40,6 +40,7 @@ class SandboxSession:
             self._input = Inlet(pipes[0])
             self._outputs = {"stdout": Outlet(pipes[1]), "stderr": Outlet(pipes[2])}
         self._end: SessionEnd | None = None
+        self._left: int | None = None
         self._over = asyncio.Event()
         self._closed = False
         self._watching = asyncio.ensure_future(self._watch())
@@ -66,6 +67,13 @@ class SandboxSession:
         if number is not None and not self._closed and not self._over.is_set():
             fds = () if self._terminal is None else (self._terminal,)
             self._exchange.send(Signal(number), fds)
+
+    async def kill(self) -> int | None:
+        if self._closed or self._over.is_set():
+            return 0
+        self._exchange.send(Stop())
+        await self._over.wait()
+        return self._left
 
     async def wait(self) -> SessionEnd:
         await self._over.wait()
@@ -94,6 +102,7 @@ class SandboxSession:
         for output in self._outputs.values():
             output.ended()
         if isinstance(message, Over):
+            self._left = message.left
             name = None if message.signal is None else _name(message.signal)
             self._finish(SessionEnd(message.exit_code, name))
         elif isinstance(message, Failed):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from opsdrill.errors import HostError, HostUnreachable
 from opsdrill.hosts.command import Account, ask_line, next_mark, next_nonce
@@ -14,8 +13,8 @@ from opsdrill.hosts.drivers.ssh.shells import Shells
 from opsdrill.hosts.login_shell import Login
 from opsdrill.hosts.look import NoAccount
 from opsdrill.hosts.session import SessionRequest, wrong_request
-from opsdrill.hosts.session_line import server_text, session_line, signal_text
-from opsdrill.hosts.shell_sessions import NO_SERVER, line_for
+from opsdrill.hosts.session_line import server_text, session_line
+from opsdrill.hosts.shell_sessions import NO_SERVER, MarkedProgram, line_for
 
 _CHANNEL_SECONDS = 60.0
 """Seconds after which nobody waits any longer for a channel."""
@@ -56,7 +55,9 @@ class Opening:
             line = await self._line(mark, who, request)
             terminal = None if request.files else request.terminal
             async with asyncio.timeout(_CHANNEL_SECONDS):
-                return await self._shells.session(line, terminal, partial(self._signal, mark))
+                return await self._shells.session(
+                    line, terminal, MarkedProgram(self._shells.talk, mark)
+                )
         except (NoAccount, Refused) as error:
             raise HostError(self._name, f"the session cannot be started: {error}") from None
         except TimeoutError:
@@ -83,13 +84,3 @@ class Opening:
         line = ask_line(nonce, server_text()).encode()
         told = await self._shells.talk(nonce, line)
         return told.out.text.strip() or None
-
-    async def _signal(self, mark: int, *names: str) -> None:
-        """Send signals to a session.
-
-        Raises:
-            NoConnection: the machine does not answer.
-        """
-        nonce = next_nonce()
-        line = ask_line(nonce, signal_text(mark, *names)).encode()
-        await self._shells.talk(nonce, line, urgent=True)

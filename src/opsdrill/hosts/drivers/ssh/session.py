@@ -93,6 +93,14 @@ class SshSession(Channel):
             with suppress(NoConnection):
                 await self._tell(name)
 
+    async def kill(self) -> int | None:
+        if self._over.is_set():
+            return 0
+        try:
+            return await self._tell.kill()
+        except NoConnection:
+            return None
+
     async def wait(self) -> SessionEnd:
         await self._over.wait()
         assert self._end is not None

@@ -12,7 +12,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opsdrill.hosts.command import TEXT_FD
@@ -20,6 +20,7 @@ from opsdrill.hosts.drivers.sandbox.forkserver import sftp, terminal
 from opsdrill.hosts.drivers.sandbox.forkserver.accounts import Account
 from opsdrill.hosts.drivers.sandbox.forkserver.becoming import Calling, start_shell
 from opsdrill.hosts.drivers.sandbox.forkserver.execution import host_ends
+from opsdrill.hosts.drivers.sandbox.forkserver.killing import kill_marked
 from opsdrill.hosts.drivers.sandbox.forkserver.launch import (
     Bounds,
     CannotStart,
@@ -33,6 +34,7 @@ from opsdrill.hosts.drivers.sandbox.messages import (
     OpenSession,
     Over,
     Signal,
+    Stop,
     receive,
     send,
 )
@@ -124,6 +126,7 @@ def _started(process: Launched, reply: socket.socket) -> bool:
 def _attend(process: Launched, reply: socket.socket) -> None:
     """Pass on signals until the program ends or OpsDrill hangs up."""
     signallers: list[int] = []
+    left: int | None = None
     while True:
         ready, _, _ = select.select([process.pidfd, reply.fileno()], [], [])
         if process.pidfd in ready:
@@ -135,6 +138,10 @@ def _attend(process: Launched, reply: socket.socket) -> None:
                 return  # it does not heed that, and goes on alone
             break
         message, fds = came
+        if isinstance(message, Stop):
+            signal.pidfd_send_signal(process.pidfd, signal.SIGKILL)
+            left = kill_marked(process.mark)
+            break
         if isinstance(message, Signal):
             signallers[:] = [pid for pid in signallers if os.waitpid(pid, os.WNOHANG)[0] == 0]
             if not fds:
@@ -148,7 +155,8 @@ def _attend(process: Launched, reply: socket.socket) -> None:
         if status == -signal.SIGKILL and host_ends():
             send(reply, Failed("gone", "the host ended while the session was open"))
         else:
-            send(reply, Over(signal=-status) if status < 0 else Over(exit_code=status))
+            over = Over(signal=-status) if status < 0 else Over(exit_code=status)
+            send(reply, replace(over, left=left))
 
 
 def _hang_up(process: Launched) -> None:
