@@ -2,7 +2,9 @@
 
     OpsDrillError
     |-- UsageError              operator        a flag, a name or a selection that cannot be
-    |   `-- UnknownName         operator        a registry or a catalogue has no such name
+    |   |-- UnknownName         operator        a registry or a catalogue has no such name
+    |   |-- NotThere            operator        there is no such run, scenario, token ...
+    |   `-- Conflict            operator        is there already, was changed since, still runs
     |-- InvalidInput            author          a file or document that breaks its format
     |   `-- InvalidPattern      author          a regular expression outside the dialect
     |-- DriverUnavailable       operator        this machine or lab cannot give such hosts
@@ -94,6 +96,19 @@ class UnknownName(UsageError):
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         listed = ", ".join(known[:_LISTED]) or "none"
         super().__init__(f"there is no {kind} named {name!r}", hint=f"{meant}known: {listed}{more}")
+
+
+class NotThere(UsageError):
+    """What was named by its id or key is not kept, or not any more."""
+
+    def __init__(self, kind: str, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"there is no {kind} {name!r}", hint=hint)
+        self.kind = kind
+        self.name = name
+
+
+class Conflict(UsageError):
+    """What is kept stands against it: it is there already, was changed meanwhile, still runs."""
 
 
 class InvalidInput(OpsDrillError):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from opsdrill.errors import StoreError, UsageError
+from opsdrill.errors import Conflict, StoreError, UsageError
 from opsdrill.model.result import Fraction, Grade, Phase, Result, RunState
-from opsdrill.model.run import RunSpec
+from opsdrill.model.run import RunSpec, StoredFile
 
 ID_LIMIT = 200
 """Characters of a run's id or a batch's."""
@@ -32,32 +32,31 @@ def check_added(spec: RunSpec, result: Result) -> None:
         raise UsageError(f"run {spec.id} must be over and without support files to be added whole")
 
 
-def check_files(spec: RunSpec, known: Collection[str]) -> None:
+def check_files(what: str, files: Iterable[StoredFile], known: Collection[str]) -> None:
     """Raises StoreError for a support file whose content was never put into the store."""
-    for file in spec.files:
+    for file in files:
         if file.digest not in known:
             raise StoreError(
-                f"run {spec.id} needs the support file {file.source}, whose content is not in the"
-                " store",
-                hint="put the file first, then plan the run",
+                f"{what} needs the support file {file.source}, whose content is not in the store",
+                hint=f"put the file first, then keep the {what.split(maxsplit=1)[0]}",
             )
 
 
 def check_begin(run: str, state: RunState) -> None:
-    """Raises UsageError for a run that cannot begin: it runs, or it is over for good.
+    """Raises Conflict for a run that cannot begin: it runs, or it is over for good.
 
     An interrupted run may begin again: that is its next attempt.
     """
     if state == "running":
-        raise UsageError(f"run {run} is running already")
+        raise Conflict(f"run {run} is running already")
     if state in ("done", "cancelled"):
-        raise UsageError(f"run {run} is over ({state})", hint="plan it anew under a new id")
+        raise Conflict(f"run {run} is over ({state})", hint="plan it anew under a new id")
 
 
 def check_delete(run: str, state: RunState) -> None:
-    """Raises UsageError for a run that is still running."""
+    """Raises Conflict for a run that is still running."""
     if state == "running":
-        raise UsageError(f"run {run} is running", hint="stop it first, then delete it")
+        raise Conflict(f"run {run} is running", hint="stop it first, then delete it")
 
 
 def interrupted(spec: RunSpec, reason: str, phases: Sequence[Phase]) -> Result:

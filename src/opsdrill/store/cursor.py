@@ -1,4 +1,4 @@
-"""The opaque cursor of a page: it names the last row seen."""
+"""The opaque cursors of pages: each names the last row seen."""
 
 from __future__ import annotations
 
@@ -35,14 +35,34 @@ def decode(cursor: str) -> tuple[int, int]:
     Raises:
         UsageError: this is no cursor of ours.
     """
-    try:
-        value = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
-    except (ValueError, RecursionError):
-        value = None
-    match value:
+    match _decoded(cursor):
         case [int() as created_at, int() as number] if max(abs(created_at), abs(number)) < _LARGEST:
             return created_at, number
-    raise UsageError("the cursor is none that a page gave", hint="start again without a cursor")
+    raise _foreign()
+
+
+def encode_key(key: str) -> str:
+    """The cursor behind a scenario, in a listing by key."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+
+def decode_key(cursor: str) -> str:
+    """What `encode_key` was given. Raises UsageError as `decode`."""
+    match _decoded(cursor):
+        case str() as key:
+            return key
+    raise _foreign()
+
+
+def _decoded(cursor: str) -> object:
+    try:
+        return json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _foreign() -> UsageError:
+    return UsageError("the cursor is none that a page gave", hint="start again without a cursor")
 
 
 def check_limit(limit: int) -> None:

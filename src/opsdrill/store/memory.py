@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import RLock
 
+from opsdrill.errors import NotThere
 from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.event import JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
@@ -16,10 +18,24 @@ from opsdrill.model.run import RunSpec
 from opsdrill.store import course
 from opsdrill.store.cursor import check_limit, decode, encode, microseconds
 from opsdrill.store.documents import ANSWERS, GRADE, RECORD, SPEC, dump
-from opsdrill.store.files import digest_of
 from opsdrill.store.lease_course import Gone
+from opsdrill.store.memory_access import MemoryAccess
+from opsdrill.store.memory_files import MemoryFiles
 from opsdrill.store.memory_leases import LeaseRows, MemoryLeases
-from opsdrill.store.store import Owner, Page, RunFilter, RunRow, Sealed, StoredGrade, StoredRun
+from opsdrill.store.memory_requests import MemoryRequests
+from opsdrill.store.memory_shelf import MemoryShelf
+from opsdrill.store.store import (
+    BatchPage,
+    BatchRow,
+    Order,
+    Owner,
+    Page,
+    RunFilter,
+    RunRow,
+    Sealed,
+    StoredGrade,
+    StoredRun,
+)
 
 FOUND_LIMIT = 20
 
@@ -121,10 +137,11 @@ class MemoryStore:
         self._clock = clock
         self._lock = RLock()
         self._runs: dict[str, _Run] = {}
-        self._files: dict[str, bytes] = {}
-        self._waiting: set[str] = set()
-        """Files that were put for a run which is still to be planned."""
+        self._files = MemoryFiles()
         self._planned = 0
+        self._shelf = MemoryShelf(self._files, self._lock, clock)
+        self._access = MemoryAccess()
+        self._requests = MemoryRequests()
         self._lease_rows = LeaseRows()
 
     def close(self) -> None:
@@ -137,8 +154,7 @@ class MemoryStore:
         with self._lock:
             if spec.id in self._runs:
                 return
-            course.check_files(spec, self._files)
-            self._waiting -= {file.digest for file in spec.files}
+            self._files.use(("run", spec.id), f"run {spec.id}", spec.files)
             self._planned += 1
             self._runs[spec.id] = _Run(self._planned, spec)
 
@@ -221,29 +237,60 @@ class MemoryStore:
         with self._lock:
             return sorted(name for name in self._runs if name.startswith(prefix))[:FOUND_LIMIT]
 
-    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+    def page(
+        self,
+        filter: RunFilter,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        order: Order = "-created_at",
+    ) -> Page:
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
+        newest_first = order == "-created_at"
         with self._lock:
-            behind = [
-                (kept.place, row)
-                for kept in self._runs.values()
-                if (after is None or kept.place < after) and _wanted(row := kept.row(), filter)
-            ]
-        behind.sort(key=lambda item: item[0], reverse=True)
+            found = [(kept.place, kept.row()) for kept in self._wanted(filter)]
+        behind = [
+            item
+            for item in sorted(found, key=_place, reverse=newest_first)
+            if after is None or (item[0] < after if newest_first else item[0] > after)
+        ]
         more = len(behind) > limit
         return Page(
             rows=tuple(row for _, row in behind[:limit]),
             cursor=encode(*behind[limit - 1][0]) if more else None,
         )
 
+    def count(self, filter: RunFilter, at_most: int = 10_000) -> int:
+        with self._lock:
+            return min(at_most, len(self._wanted(filter)))
+
+    def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:
+        after = None if cursor is None else decode(cursor)
+        check_limit(limit)
+        runs: dict[str, list[_Run]] = {}
+        with self._lock:
+            for kept in self._runs.values():
+                if kept.spec.batch is not None:
+                    runs.setdefault(kept.spec.batch, []).append(kept)
+            # A batch stands where its first run stands.
+            places = {min(kept.place for kept in group): batch for batch, group in runs.items()}
+            behind = [place for place in sorted(places, reverse=True) if not after or place < after]
+            rows = tuple(_batch_row(places[at], runs[places[at]]) for at in behind[:limit])
+        return BatchPage(rows, encode(*behind[limit - 1]) if len(behind) > limit else None)
+
+    def batch(self, id: str) -> BatchRow:
+        with self._lock:
+            runs = self._wanted(RunFilter(batch=id))
+            if not runs:
+                raise NotThere("batch", id)
+            return _batch_row(id, runs)
+
     def delete(self, run: str) -> None:
         with self._lock:
             course.check_delete(run, self._runs[run].state)
-            gone = {file.digest for file in self._runs.pop(run).spec.files}
-            used = {file.digest for kept in self._runs.values() for file in kept.spec.files}
-            for digest in gone - used - self._waiting:
-                self._files.pop(digest, None)
+            del self._runs[run]
+            self._files.leave(("run", run))
 
     # evidence
 
@@ -329,22 +376,33 @@ class MemoryStore:
     # files
 
     def put_file(self, content: bytes) -> str:
-        digest = digest_of(content)
         with self._lock:
-            self._files[digest] = bytes(content)
-            self._waiting.add(digest)
-        return digest
+            return self._files.put(content)
 
     def file(self, digest: str) -> bytes:
         with self._lock:
-            return self._files[digest]
+            return self._files.read(digest)
 
     # lasting hosts
 
     def leases(self, owner: Owner, gone: Gone, *, seconds: float = LEASE_SECONDS) -> MemoryLeases:
         return MemoryLeases(self._lease_rows, owner, gone, self._clock, seconds)
 
+    # what an API needs beside the runs
+
+    def shelf(self) -> MemoryShelf:
+        return self._shelf
+
+    def access(self) -> MemoryAccess:
+        return self._access
+
+    def requests(self) -> MemoryRequests:
+        return self._requests
+
     # parts
+
+    def _wanted(self, filter: RunFilter) -> list[_Run]:
+        return [kept for kept in self._runs.values() if _fits(kept, filter)]
 
     def _end(self, kept: _Run, result: Result, ended_at: datetime) -> None:
         kept.state, kept.ended_at = result.state, ended_at
@@ -360,9 +418,33 @@ def _seq(item: tuple[int, JobEvent]) -> int:
     return item[0]
 
 
-def _wanted(row: RunRow, filter: RunFilter) -> bool:
-    return all(
-        wanted is None or getattr(row, name) == wanted
-        for name in ("scenario", "agent", "state", "verdict", "batch")
-        for wanted in [getattr(filter, name)]
+def _place(item: tuple[tuple[int, int], RunRow]) -> tuple[int, int]:
+    return item[0]
+
+
+def _fits(kept: _Run, filter: RunFilter) -> bool:
+    spec, row = kept.spec, kept.row()
+    return (
+        all(
+            wanted is None or getattr(row, name) == wanted
+            for name in ("scenario", "agent", "state", "verdict", "batch", "fault")
+            for wanted in [getattr(filter, name)]
+        )
+        and (filter.scenario_tag is None or filter.scenario_tag in spec.scenario.tags)
+        and all(spec.labels.get(name) == value for name, value in filter.labels)
+        and (filter.since is None or spec.created_at >= filter.since)
+        and (filter.until is None or spec.created_at < filter.until)
+    )
+
+
+def _batch_row(id: str, runs: Sequence[_Run]) -> BatchRow:
+    rows = [kept.row() for kept in runs]
+    return BatchRow(
+        id=id,
+        created_at=min(row.created_at for row in rows),
+        runs=len(rows),
+        states=Counter(row.state for row in rows),
+        verdicts=Counter(row.verdict for row in rows if row.verdict is not None),
+        scenarios=tuple(sorted({row.scenario for row in rows})),
+        agents=tuple(sorted({row.agent for row in rows})),
     )

@@ -10,14 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
+from opsdrill.errors import Fault
 from opsdrill.hosts.lease import LEASE_SECONDS, LeaseBook
 from opsdrill.model.event import JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Grade, Phase, Result, RunState, Verdict
 from opsdrill.model.run import RunSpec
+from opsdrill.store.access import AccessBook
+from opsdrill.store.requests import RequestBook
+from opsdrill.store.shelf import Shelf
+
+Order = Literal["-created_at", "created_at"]
+"""How a listing of runs is sorted: the newest first, or the oldest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +106,56 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """What a listing is narrowed to; None leaves a thing open."""
+    """What a listing is narrowed to; None leaves a thing open, and all that is said must hold."""
 
     scenario: str | None = None
     agent: str | None = None
     state: RunState | None = None
     verdict: Verdict | None = None
     batch: str | None = None
+    fault: Fault | None = None
+    scenario_tag: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    """Names and values; a run must have them all."""
+    since: datetime | None = None
+    """Runs created then or later."""
+    until: datetime | None = None
+    """Runs created before then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows, newest first, and the cursor of the next page (None at the end).
+    """Some rows in order, and the cursor of the next page (None at the end).
 
     A page stays right while new rows arrive: the cursor names the last row seen.
     """
 
     rows: tuple[RunRow, ...] = field(default_factory=tuple)
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """A batch as a listing shows it: its runs, counted."""
+
+    id: str
+    created_at: datetime
+    """When its first run was created."""
+    runs: int
+    states: Mapping[RunState, int]
+    """How many of its runs are in each state; those that none is in are left out."""
+    verdicts: Mapping[Verdict, int]
+    """How many have each verdict; runs without one are left out."""
+    scenarios: tuple[str, ...]
+    """Their keys, sorted."""
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPage:
+    """Some batches, the newest first, and the cursor of the next page (None at the end)."""
+
+    rows: tuple[BatchRow, ...] = ()
     cursor: str | None = None
 
 
@@ -155,7 +195,7 @@ class Store(Protocol):
         """The run is `running` under this owner; returns the attempt's number, from 1.
 
         Raises:
-            UsageError: it is running already, or it is over; an interrupted run may begin again.
+            Conflict: it is running already, or it is over; an interrupted run may begin again.
         """
 
     def phase(self, run: str, attempt: int, phase: Phase) -> None:
@@ -182,18 +222,38 @@ class Store(Protocol):
     def find(self, prefix: str) -> list[str]:
         """Ids that start with `prefix`, sorted, at most 20."""
 
-    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+    def page(
+        self,
+        filter: RunFilter,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        order: Order = "-created_at",
+    ) -> Page:
         """One page of a listing.
 
         Raises:
             UsageError: the cursor is no page's, or `limit` is not 1 to 1000.
         """
 
+    def count(self, filter: RunFilter, at_most: int = 10_000) -> int:
+        """How many runs a listing has; counting stops at `at_most`."""
+
+    def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:
+        """One page of the batches.
+
+        Raises:
+            UsageError: as `page`.
+        """
+
+    def batch(self, id: str) -> BatchRow:
+        """One batch. Raises NotThere."""
+
     def delete(self, run: str) -> None:
         """Remove a run whole, and the files that no other run uses.
 
         Raises:
-            UsageError: it is running.
+            Conflict: it is running.
         """
 
     # evidence, keyed by (run, attempt, seq): what is kept stays, a second one is ignored
@@ -269,3 +329,14 @@ class Store(Protocol):
             gone: whether another one is known to live no more; its leases end at once.
             seconds: how long a lease holds without being renewed.
         """
+
+    # what an API needs beside the runs
+
+    def shelf(self) -> Shelf:
+        """The scenarios that are kept here."""
+
+    def access(self) -> AccessBook:
+        """Who may do what."""
+
+    def requests(self) -> RequestBook:
+        """Starts that may be sent twice."""
