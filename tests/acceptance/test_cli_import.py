@@ -178,7 +178,8 @@ MANY = 600
 def imported(cli: Cli) -> None:
     path = transcript(cli.folder)
     files = [path] * MANY
-    done = cli("import", *files, "--scenario", QUEUE, "--host-answers", ANSWERS, "--format", "json")
+    words = ["--scenario", QUEUE, "--host-answers", ANSWERS, "--format", "json", "--again"]
+    done = cli("import", *files, *words)
     assert len(json.loads(done.stdout)["runs"]) == MANY
 
 
@@ -243,3 +244,132 @@ def test_a_file_whose_name_is_no_utf8_is_imported_shown_and_graded_again(cli: Cl
         assert json.loads(cli("runs", *words).stdout)
     again = cli("regrade", row["run"], "--scenario", QUEUE, "--format", "json")
     assert json.loads(again.stdout)["graded"] == 1, again.stderr
+
+
+def kept(cli: Cli) -> list[str]:
+    """The ids of all runs."""
+    listed = json.loads(cli("runs", "list", "--limit", "1000", "--format", "json").stdout)
+    return [row["id"] for row in listed["runs"]]
+
+
+def test_a_file_is_kept_once_and_again_only_when_that_is_wanted(cli: Cli) -> None:
+    words = ["import", transcript(cli.folder), "--scenario", QUEUE]
+    first = cli(*words)
+    [run] = kept(cli)
+    assert run in first.stdout
+    second = cli(*words)
+    assert second.returncode == 0
+    assert f"already kept as run {run}; --again keeps it once more" in second.stderr
+    assert kept(cli) == [run]
+    told = json.loads(cli(*words, "--format", "json").stdout)
+    assert (told["runs"], [row["run"] for row in told["known"]]) == ([], [run])
+    assert cli(*words, "--again").returncode == 0
+    assert len(kept(cli)) == 2
+
+
+def test_other_bytes_another_scenario_host_or_answers_are_another_import(cli: Cli) -> None:
+    path = Path(transcript(cli.folder))
+    ways = [
+        ["--host", "mail-01"], ["--host", "mail-02"], ["--host", "mail-01", "--split-ssh"],
+        ["--scenario", QUEUE], ["--scenario", QUEUE, "--host-answers", ANSWERS],
+    ]  # fmt: skip
+    for _ in range(2):
+        for way in ways:
+            assert cli("import", str(path), *way).returncode == 0
+    assert len(kept(cli)) == len(ways)
+    path.rename(path.with_name("moved.jsonl"))
+    cli("import", "moved.jsonl", *ways[0])
+    assert len(kept(cli)) == len(ways), "a file is the same under another name"
+    transcript(cli.folder, commands=["true"])
+    cli("import", "session.jsonl", *ways[0])
+    assert len(kept(cli)) == len(ways) + 1
+
+
+def test_each_conversation_of_a_file_is_kept_once(cli: Cli) -> None:
+    """Two conversations that say the same are two; what was deleted is kept anew."""
+    golden = Path(__file__).parents[1] / "golden" / "importers" / "openhands" / "output.jsonl"
+    line = golden.read_text().splitlines()[0]
+    (cli.folder / "output.jsonl").write_text(f"{line}\n" * 3)
+    words = ["import", "output.jsonl", "--host", "mail-01"]
+    assert cli(*words).returncode == 0
+    first = kept(cli)
+    assert len(first) == 3
+    assert cli(*words).stderr.count("already kept as run") == 3
+    cli("runs", "delete", first[1])
+    assert cli(*words).stderr.count("already kept as run") == 2
+    assert sorted(kept(cli)) == sorted(first)
+
+
+def test_the_same_file_twice_in_one_command_is_one_run(cli: Cli) -> None:
+    path = transcript(cli.folder)
+    done = cli("import", path, path, "--host", "mail-01")
+    assert done.returncode == 0
+    assert len(kept(cli)) == 1
+
+
+def test_edited_rules_do_not_double_what_is_kept_but_are_told(cli: Cli, edited: str) -> None:
+    path = transcript(cli.folder)
+    cli("import", path, "--scenario", QUEUE)
+    done = cli("import", path, "--scenario", edited)
+    [run] = kept(cli)
+    assert f"regrade {run} --scenario" in done.stderr
+
+
+def test_an_interrupted_import_shows_what_it_kept_and_goes_on(cli: Cli) -> None:
+    count = 400
+    files = [transcript(cli.folder, f"{n}.jsonl", [f"echo {n}"]) for n in range(count)]
+    words = ["import", *files, "--host", "mail-01"]
+    process = cli.start(*words)
+    assert process.stderr is not None
+    process.stderr.readline()  # some are kept
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    rows = [line.split()[0].decode() for line in out.splitlines()[1:]]
+    assert sorted(rows) == sorted(kept(cli))
+    assert 0 < len(rows) < count
+    assert f"interrupted: {len(rows)} ".encode() in err
+    for run in rows[-1:]:
+        assert json.loads(cli("runs", "evidence", run).stdout)["tasks"]
+    rest = cli(*words)
+    assert rest.stderr.count("already kept as run") == len(rows)
+    assert len(kept(cli)) == count
+
+
+def test_many_warnings_of_a_kind_are_one_line_and_all_are_kept(cli: Cli) -> None:
+    path = Path(transcript(cli.folder))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "{broken", "{broken", *lines[1:-1]]) + "\n")
+    done = cli("import", str(path), "--host", "mail-01", "--format", "json")
+    told = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert [line for line in told if "cannot be read (2 times, first on line 2)" in line]
+    [one] = [line for line in told if "only in part" in line]
+    assert "more of the kind" in one
+    [row] = json.loads(done.stdout)["runs"]
+    assert len(row["warnings"]) > len(told)
+    shown = json.loads(cli("runs", "show", row["run"], "--format", "json").stdout)
+    assert shown["warnings"] == row["warnings"]
+
+
+def test_an_export_writes_over_nothing_unless_it_is_told_to(cli: Cli) -> None:
+    cli("import", transcript(cli.folder), "--host", "mail-01")
+    [run] = kept(cli)
+    words = ["runs", "export", run, "--output", "out"]
+    assert cli(*words).returncode == 0
+    [path] = (cli.folder / "out").iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(b"mine")
+    refused = cli(*words)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"error: out/{path.name} is there already")
+    assert "--force" in refused.stderr
+    assert path.read_bytes() == b"mine"
+    assert cli(*words, "--force").returncode == 0
+    assert path.read_bytes() == whole
+    (cli.folder / "file").write_text("mine")
+    for folder in ("file", "file/below"):
+        again = cli("runs", "export", run, "--output", folder, "--force")
+        assert again.returncode == 2
+        assert "is no folder" in again.stderr
+    assert (cli.folder / "file").read_text() == "mine"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from opsdrill import __version__
 from opsdrill.app import documents
 from opsdrill.app.history import evidence_in, kept_runs, whole_id
 from opsdrill.app.wiring import Place
-from opsdrill.errors import UnknownName
+from opsdrill.errors import UnknownName, UsageError
 from opsdrill.evidence.exporters import atif
 from opsdrill.model.job import JobRecord
 from opsdrill.model.run import RunSpec
@@ -60,3 +61,30 @@ def export(place: Place, runs: Sequence[str], to: str) -> Iterator[Exported]:
             file = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
             content = write(store.get(name).spec, evidence_in(store, name))
             yield Exported(f"{file}{suffix}", content)
+
+
+def write(made: Exported, folder: Path, *, over: bool) -> Path:
+    """Write a run into a folder, which is made where it is not there; gives the file.
+
+    Args:
+        over: write over a file that is there already.
+
+    Raises:
+        UsageError: the file is there already, or the folder is none.
+        OSError: it cannot be written.
+    """
+    path = folder / made.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(
+            f"{folder} is no folder, and is not written over", hint="name another --output DIR"
+        ) from None
+    try:
+        with path.open("wb" if over else "xb") as file:
+            file.write(made.content)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} is there already", hint="--force writes over it, or name another --output DIR"
+        ) from None
+    return path

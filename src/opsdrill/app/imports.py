@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from opsdrill.app import documents, scenarios
+from opsdrill.app.origin import Origin, run_names
 from opsdrill.app.secrets import NO_LAB, mask_for
 from opsdrill.app.stores import opened_store
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
-from opsdrill.errors import InvalidInput, UsageError
+from opsdrill.errors import InvalidInput, StoreDamaged, UsageError
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.evidence.masking import masked
@@ -29,6 +30,8 @@ from opsdrill.runner.tools import new_run_id
 from opsdrill.scenarios.load import LoadedScenario, load_answers
 from opsdrill.store.store import Store
 
+ORIGIN = "origin"
+"""The label that tells where an imported run came from, as a digest."""
 WITHOUT = "imported"
 """The key of the scenario without rules under which a job is kept when nobody names another."""
 
@@ -43,6 +46,7 @@ class Order:
         host: the host of whatever names none.
         split_ssh: take `ssh HOST COMMAND` for a command of that host.
         answers: what the hosts answered, for the rules that ask hosts.
+        again: keep once more what was kept before.
     """
 
     files: Sequence[Path]
@@ -50,6 +54,7 @@ class Order:
     host: str | None = None
     split_ssh: bool = False
     answers: Path | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,21 @@ class Kept:
     commands: int
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One job that is a run already: the same bytes, by the same scenario, read the same way.
+
+    Args:
+        other_rules: the scenario has other rules by now than when the run was kept.
+    """
+
+    file: str
+    job: str
+    format: str
+    run: str
+    other_rules: bool
+
+
 def read(place: Place, order: Order) -> Iterator[tuple[str, Imported]]:
     """The jobs of all files, each with its file's name; nothing is kept.
 
@@ -85,8 +105,10 @@ def read(place: Place, order: Order) -> Iterator[tuple[str, Imported]]:
             yield str(path), imported
 
 
-def keep(place: Place, order: Order) -> Iterator[Kept | Refused]:
+def keep(place: Place, order: Order) -> Iterator[Kept | Known | Refused]:
     """Import every file, one run for each job; a file that cannot be read hides none of the others.
+
+    A run is kept whole or not at all; one that is kept is told, also when that is interrupted.
 
     Raises:
         UsageError: there is no such scenario, or it has no such host.
@@ -98,12 +120,14 @@ def keep(place: Place, order: Order) -> Iterator[Kept | Refused]:
     mask = mask_for(place, NO_LAB)
     batch = new_run_id()
     with opened_store(place) as store, BoundedSearcher() as searcher:
-        keeper = _Keeper(store, searcher, loaded, answers, mask)
+        keeper = _Keeper(store, searcher, loaded, answers, mask, batch, order.again)
+        key = loaded.scenario.key if loaded else None
         for path in order.files:
+            origin = Origin.of(path, key, placing, order.answers)
             try:
-                for imported in recorded_jobs(path, placing, mask):
-                    yield keeper.keep(imported, path, batch)
-            except (UsageError, InvalidInput) as error:
+                for number, imported in enumerate(recorded_jobs(path, placing, mask)):
+                    yield from keeper.keep(imported, origin, number)
+            except (UsageError, InvalidInput, StoreDamaged) as error:
                 hint = f" ({error.hint})" if error.hint else ""
                 yield Refused(str(path), f"{error.message}{hint}")
 
@@ -139,9 +163,17 @@ class _Keeper:
     loaded: LoadedScenario | None
     answers: Sequence[HostAnswer]
     mask: Mask
+    batch: str
+    again: bool
 
-    def keep(self, imported: Imported, path: Path, batch: str) -> Kept:
-        kept = masked_spec(self.mask, self._spec(imported, path, batch))
+    def keep(self, imported: Imported, origin: Origin, number: int) -> Iterator[Kept | Known]:
+        file, key = str(origin.path), origin.key(number)
+        id, found = (new_run_id(), None) if self.again or key is None else self._named(key)
+        if found is not None:
+            other = self.loaded is not None and found.scenario_version != self.loaded.version
+            yield Known(file, imported.name, imported.format, id, other)
+            return
+        kept = masked_spec(self.mask, self._spec(id, key, imported, origin.path))
         spec, answers = kept.spec, tuple(masked(kept.mask, answer) for answer in self.answers)
         record, shape, version = imported.record, spec.scenario, spec.scenario_version
         grader = Grader(shape, self.searcher, scenario_version=version)
@@ -154,26 +186,48 @@ class _Keeper:
             state="done",
             warnings=(*imported.warnings, *strange_hosts(record, shape), *kept.warnings),
         ).under(graded)
-        self.store.add(spec, record, answers, result, graded)
         calls = (call for task in record.tasks for call in task.tool_calls)
         commands = sum(call.kind == "shell" for call in calls)
-        return Kept(str(path), imported.name, imported.format, result, commands)
+        told = Kept(file, imported.name, imported.format, result, commands)
+        try:
+            self.store.add(spec, record, answers, result, graded)
+        except KeyboardInterrupt:
+            if self._is_kept(id):
+                yield told
+            raise
+        yield told
 
-    def _spec(self, imported: Imported, path: Path, batch: str) -> RunSpec:
+    def _named(self, key: str) -> tuple[str, RunSpec | None]:
+        """The id of the run of an origin, and the run where it is kept."""
+        for id in run_names(key):
+            try:
+                found = self.store.get(id).spec
+            except KeyError:
+                return id, None
+            if found.labels.get(ORIGIN) == key:
+                return id, found
+        return new_run_id(), None
+
+    def _is_kept(self, id: str) -> bool:
+        return id in self.store.find(id)
+
+    def _spec(self, id: str, key: str | None, imported: Imported, path: Path) -> RunSpec:
         shape = self.loaded.scenario if self.loaded else _without_rules(imported)
         return RunSpec(
-            id=new_run_id(),
-            batch=batch,
+            id=id,
+            batch=self.batch,
             scenario=shape,
             scenario_version=self.loaded.version if self.loaded else shape.version(),
             agent=AgentChoice(adapter=imported.format, argument=imported.agent),
             lab=NO_LAB,
-            labels={"file": path.name, "job": imported.name},
+            labels={"file": path.name, "job": imported.name} | ({ORIGIN: key} if key else {}),
             created_at=datetime.now(UTC),
         )
 
 
-def document(kept: Sequence[Kept], refused: Sequence[Refused], *, lines: bool) -> bytes:
+def document(
+    kept: Sequence[Kept], known: Sequence[Known], refused: Sequence[Refused], *, lines: bool
+) -> bytes:
     """What was imported, for programs."""
     rows: list[dict[str, object]] = [
         {
@@ -191,4 +245,7 @@ def document(kept: Sequence[Kept], refused: Sequence[Refused], *, lines: bool) -
     if lines:
         return documents.lines(rows)
     problems = [{"file": one.file, "reason": one.reason} for one in refused]
-    return documents.document("imports", "runs", rows, refused=problems)
+    before = [
+        {"file": one.file, "job": one.job, "format": one.format, "run": one.run} for one in known
+    ]
+    return documents.document("imports", "runs", rows, known=before, refused=problems)

@@ -216,6 +216,9 @@ def export(
         Path | None,
         typer.Option("--output", metavar="DIR", help="A folder: one file for each run."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there already.")
+    ] = False,
 ) -> None:
     """Write the job records of runs for other tools."""
     from opsdrill.app import export as use_case
@@ -227,10 +230,7 @@ def export(
         if output is None:
             told.out.document(made.content)
         else:
-            output.mkdir(parents=True, exist_ok=True)
-            path = output / made.name
-            path.write_bytes(made.content)
-            told.out.line(shown(str(path)))
+            told.out.line(shown(str(use_case.write(made, output, over=force))))
 
 
 @app.command(cls=Command)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from opsdrill.model.result import Fraction, Match, Result, RuleResult
 
+_NAMED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
+"""What differs between two warnings of one kind."""
 AROUND = 60
 """Code points of a value that are shown on each side of a match."""
 
@@ -85,3 +88,14 @@ def match_line(match: Match) -> str:
 def name(result: Result) -> str:
     """The run in words: scenario, and agent where one is known."""
     return f"{result.scenario}, {result.agent}" if result.agent else result.scenario
+
+
+def by_kind(warnings: Sequence[str]) -> list[str]:
+    """The first warning of each kind, with the number of others that differ only in names."""
+    kinds: dict[str, list[str]] = {}
+    for warning in warnings:
+        kinds.setdefault(_NAMED.sub("", warning), []).append(warning)
+    return [
+        first if not more else f"{first}, and {len(more)} more of the kind"
+        for first, *more in kinds.values()
+    ]

@@ -19,6 +19,7 @@ class Ledger:
 
     Attributes:
         lost: why a target is partial, by the target's name.
+        place: where in the file the importer is, for the first warning of a kind; None: no place.
     """
 
     def __init__(self, everything: frozenset[str]) -> None:
@@ -26,7 +27,9 @@ class Ledger:
         self._everything = everything
         self._output = OutputBudget()
         self._left = KEPT
+        self.place: str | None = None
         self._warnings: Counter[str] = Counter()
+        self._first: dict[str, str | None] = {}
 
     def lose(self, why: str, *targets: str) -> None:
         """Something of these targets is missing; none named: of all."""
@@ -35,13 +38,17 @@ class Ledger:
         self.warn(why)
 
     def warn(self, text: str) -> None:
-        """Tell the one who imports; the same words are told once, with their number."""
+        """Tell the one who imports; the same words once, with their number and first place."""
+        self._first.setdefault(text, self.place)
         self._warnings[text] += 1
 
     def warnings(self) -> Iterator[str]:
         """All that is to be told."""
         for text, count in self._warnings.items():
-            yield text if count == 1 else f"{text} ({count} times)"
+            place = self._first[text]
+            if count > 1:
+                place = f"{count} times, first on {place}" if place else f"{count} times"
+            yield f"{text} ({place})" if place else text
 
     def room(self, value: object) -> bool:
         """Whether there is room for another text or for arguments; takes it."""

@@ -19,8 +19,10 @@ def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
     try:
         for line in source.lines():
             if bad is not None:
+                ledger.place = f"line {bad.number}"
                 ledger.lose("a line in the middle cannot be read")
                 bad = None
+            ledger.place = f"line {line.number}"
             if line.long:
                 ledger.lose("a line is too long to be read")
             elif isinstance(line.value, dict):
@@ -33,6 +35,7 @@ def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
                 ledger.warn("a line holds no JSON object and was left out")
     except Damaged as damage:
         ledger.lose(str(damage))
+    ledger.place = None
     if bad is not None and bad.foreign:
         ledger.warn("the last line is no part of the transcript and was left out")
     elif bad is not None:
@@ -44,13 +47,15 @@ def items_of(source: Source, path: str, ledger: Ledger) -> Iterator[dict[str, ob
     try:
         if not source.has_list(path):
             ledger.lose("what should be a list of its messages is none")
-        for item in source.items(path):
+        for number, item in enumerate(source.items(path), 1):
+            ledger.place = f"item {number} of {path.removesuffix('.item')}"
             if isinstance(item, dict):
                 yield item
             else:
                 ledger.lose(f"something in {path.removesuffix('.item')} is no object")
     except Damaged as damage:
         ledger.lose(str(damage))
+    ledger.place = None
 
 
 def objects_in(value: object, key: str, ledger: Ledger) -> list[dict[str, object]]:

@@ -360,7 +360,7 @@ def test_edge_lines_are_passed_by() -> None:
         ),
     )
     assert status_of(job) == "completed"
-    assert "a line holds no JSON object and was left out (4 times)" in job.warnings
+    assert "a line holds no JSON object and was left out (4 times, first on line 2)" in job.warnings
 
 
 def test_a_bad_line_in_the_middle_may_have_held_evidence() -> None:
