@@ -1,11 +1,16 @@
-"""The application: every router, every limit, one shape of errors."""
+"""The application: every router, the guard before them, one shape of errors."""
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from pathlib import Path
 
-from opsdrill import __version__
-from opsdrill.api import problems
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+import opsdrill
+from opsdrill.api import describe, health, problems, tokens
+from opsdrill.api.guard import Guard
+from opsdrill.api.metrics import Metrics
 from opsdrill.api.service import Service
 
 PREFIX = "/api/v1"
@@ -13,13 +18,29 @@ PREFIX = "/api/v1"
 
 def make_application(service: Service) -> FastAPI:
     """The API of one serving process."""
+    metrics = Metrics()
     application = FastAPI(
         title="OpsDrill",
-        version=__version__,
+        version=opsdrill.__version__,
+        description=describe.TEXT,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,  # those pages load their scripts from other hosts
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would repeat what the Host header says
+        middleware=[Middleware(Guard, service=service, metrics=metrics)],
     )
     application.state.service = service
-    problems.install(application, [str(service.place.home), str(service.place.folder)])
+    application.state.metrics = metrics
+    problems.install(application, _folders(service))
+    application.include_router(health.router)
+    for router in (tokens.router,):
+        application.include_router(router, prefix=PREFIX)
+    describe.describe(application)
     return application
+
+
+def _folders(service: Service) -> list[Path]:
+    """The folders of this machine that a message might name."""
+    place = service.place
+    named = [Path(folder) for folder in place.settings.scenarios or ()]
+    return [place.home, place.folder, Path(opsdrill.__file__).parent, *named]

@@ -1,4 +1,8 @@
-"""Who calls, and whether they may: every route says by `needs` which role it takes."""
+"""Who calls, and whether they may: every route says by `needs` which role it takes.
+
+A program sends its token with every request. A browser sends the cookie of a session, which comes
+along by itself; so every change that comes with one must also carry the session's CSRF token.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,29 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
+from opsdrill.api.attempts import counted_address
 from opsdrill.api.problems import Refused
-from opsdrill.api.service import Served
-from opsdrill.app.access import ROLES, Caller, Role
+from opsdrill.api.service import Served, Service
+from opsdrill.app.access import Admitted, Caller, Denied, Role, digest
 
 ROLE_KEY = "x-opsdrill-role"
 """Where the OpenAPI document says which role an operation takes."""
+OPEN: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("GET", "/health"),
+        ("GET", "/ready"),
+        ("GET", "/api/v1/openapi.json"),
+        ("POST", "/api/v1/session"),
+    }
+)
+"""What takes no role at all."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""The methods that change nothing."""
+CSRF_HEADER = "x-csrf-token"
+MOST_SECRET = 200
+"""Characters of a secret that is looked at."""
 
 
 def needs(role: Role, *, upload: int | None = None) -> dict[str, Any]:
@@ -41,16 +61,106 @@ def _gate(role: Role, upload: int | None) -> Callable[[Request, Served], Awaitab
     async def gate(request: Request, service: Served) -> None:
         if upload is not None:
             request.state.upload = upload
-        who = await service.call(service.access.caller, request.headers, request.cookies)
-        if who is None:
-            raise Refused(
-                401,
-                "a token is needed",
-                hint="send `Authorization: Bearer TOKEN`; `opsdrill token create` makes one",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        if ROLES.index(who.role) < ROLES.index(role):
+        who = await admitted(request, service)
+        if not who.may(role):
             raise Refused(403, f"this takes the role {role}, and {who.name} has {who.role}")
-        request.state.caller = who
 
     return gate
+
+
+async def admitted(request: HTTPConnection, service: Service) -> Caller:
+    """Who calls, found out once for a request.
+
+    Raises:
+        Refused: nobody that is known, or a change from a browser without its CSRF token.
+    """
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is None:
+        known = request.state.caller = await _found(request, service)
+    return known
+
+
+async def _found(request: HTTPConnection, service: Service) -> Caller:
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, secret = header.strip().partition(" ")
+        if scheme.lower() != "bearer" or not secret:
+            raise unauthenticated("only `Authorization: Bearer TOKEN` is understood")
+        return await by_token(request, service, secret.strip())
+    held = request.cookies.get(cookie_name(request, service))
+    if held is None:
+        raise unauthenticated("a token is needed")
+    who = _let_in(await service.call(service.access.by_session, held[:MOST_SECRET]))
+    if request.scope["method"] not in SAFE:
+        sent = request.headers.get(CSRF_HEADER)
+        if sent is None or not who.sent(sent):
+            raise Refused(
+                403,
+                "a change from a browser's session must carry that session's CSRF token",
+                hint="send it as X-CSRF-Token; GET /api/v1/session tells it",
+            )
+    return who
+
+
+async def by_token(request: HTTPConnection, service: Service, secret: str) -> Caller:
+    """Who holds a token; an address that guesses has to wait.
+
+    Raises:
+        Refused: there is no such token, it is over, or the address failed too often.
+    """
+    address, hashed = address_of(request), digest(secret[:MOST_SECRET])
+    check_attempts(service, address, hashed)
+    return noted(
+        service, address, hashed, await service.call(service.access.by_token, secret[:MOST_SECRET])
+    )
+
+
+def check_attempts(service: Service, address: str, hashed: str | None) -> None:
+    """Refuse an address that failed too often; a secret that was right from it goes on."""
+    wait = service.attempts.wait(address)
+    if wait and not (hashed and service.attempts.was_right(address, hashed)):
+        raise Refused(
+            429,
+            f"too many wrong tokens from this address; try again in {wait} seconds",
+            headers={"Retry-After": str(wait)},
+        )
+
+
+def noted(service: Service, address: str, hashed: str, found: Admitted) -> Caller:
+    """Count a guess, remember a right secret. Raises Refused for one that lets nobody in."""
+    if isinstance(found, Caller):
+        service.attempts.right(address, hashed)
+    elif found.guess:
+        service.attempts.failed(address)
+    return _let_in(found)
+
+
+def address_of(request: HTTPConnection) -> str:
+    """The address that failures are counted for."""
+    return counted_address(request.client.host if request.client else None)
+
+
+def over_https(request: HTTPConnection, service: Service) -> bool:
+    """Whether the browser speaks https, be it to a proxy before us."""
+    return service.https or request.scope["scheme"] == "https"
+
+
+def cookie_name(request: HTTPConnection, service: Service) -> str:
+    """The session's cookie; under https by a name that no other host can set a cookie for."""
+    return "__Host-opsdrill" if over_https(request, service) else "opsdrill"
+
+
+def unauthenticated(why: str) -> Refused:
+    """The refusal of somebody who is not known."""
+    return Refused(
+        401,
+        why,
+        hint="send `Authorization: Bearer TOKEN`; `opsdrill token create` makes one",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _let_in(found: Admitted) -> Caller:
+    if isinstance(found, Denied):
+        raise unauthenticated(found.why)
+    return found

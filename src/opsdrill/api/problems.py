@@ -6,18 +6,22 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from opsdrill.errors import (
     AgentUnavailable,
     Conflict,
     DriverUnavailable,
     InvalidInput,
+    InvalidPattern,
     NotThere,
     OpsDrillError,
     Problem,
@@ -25,7 +29,7 @@ from opsdrill.errors import (
     UnknownName,
     UsageError,
 )
-from opsdrill.model.problem import dotted
+from opsdrill.model.problem import dotted, worded
 from opsdrill.wire.problems import ProblemDetails, ProblemItem
 
 MEDIA = "application/problem+json"
@@ -57,15 +61,22 @@ _STATUS: Sequence[tuple[type[OpsDrillError], int]] = (
     (UnknownName, 422),
     (UsageError, 400),
     (InvalidInput, 422),
+    (InvalidPattern, 422),
     (DriverUnavailable, 503),
     (AgentUnavailable, 503),
     (StoreError, 503),
 )
 """The first that fits counts."""
 
+_SHOWN = 200
+_LISTED = 100
+"""Findings about one request that are told."""
 
-class Refused(Exception):
+
+class Refused(HTTPException):
     """A request that is refused by the API itself, for a reason that no use case knows.
+
+    It is one of the web framework's, which hides any other that arises while a body is read.
 
     Args:
         status: of HTTP.
@@ -83,77 +94,93 @@ class Refused(Exception):
         headers: Mapping[str, str] | None = None,
         errors: Sequence[ProblemItem] = (),
     ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.hint = status, detail, hint
-        self.headers = dict(headers or {})
+        super().__init__(status, detail, dict(headers or {}))
+        self.hint = hint
         self.errors = tuple(errors)
 
 
 def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of an operation, for the OpenAPI document."""
+    """The error answers of an operation, for the OpenAPI document.
+
+    Those that every operation has (`application.describe`) need not be named.
+    """
     shape = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
     return {
         status: {"description": _TITLES[status][1], "content": {MEDIA: shape}}
-        for status in sorted({*statuses, 500})
+        for status in sorted(statuses)
     }
 
 
-def install(application: FastAPI, folders: Sequence[str]) -> None:
+def install(application: FastAPI, folders: Sequence[Path]) -> None:
     """Answer every error of an application with problem details.
+
+    What is raised and is none of these, the guard answers: see `unforeseen`.
 
     Args:
         folders: folders of this machine, which no answer may name.
     """
+    names = folder_names(folders)
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, OpsDrillError)
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
         if status == 500:
-            return await unforeseen(request, error)
-        problems = error.problems if isinstance(error, InvalidInput) else ()
-        items = [item(problem, folders) for problem in problems]
-        detail = without_paths(error.message, folders)
-        hint = without_paths(error.hint, folders) if error.hint else None
-        return answer(request, status, detail, hint=hint, errors=items)
+            return unforeseen(request, error)
+        if status == 409 and "if-match" in request.headers:
+            status = 412
+        found = error.problems if isinstance(error, InvalidInput) else ()
+        return answer(
+            request,
+            status,
+            without_paths(error.message, names),
+            hint=without_paths(error.hint, names) if error.hint else None,
+            errors=[item(problem, names) for problem in found],
+        )
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
-        return answer(
-            request,
-            error.status,
-            error.detail,
-            hint=error.hint,
-            headers=error.headers,
-            errors=error.errors,
-        )
+        return refusal(request, error)
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        what = f"{request.method} {request.url.path}"
-        detail = {404: f"there is no {request.url.path}", 405: f"{what} is not possible"}.get(
+        path = request.url.path[:_SHOWN]
+        detail = {404: f"there is no {path}", 405: f"{request.method} {path} is not possible"}.get(
             error.status_code, str(error.detail)
         )
         return answer(request, error.status_code, detail, headers=error.headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        items = [_validation_item(found) for found in error.errors()]
+        items = [_validation_item(found) for found in error.errors()[:_LISTED]]
         first = f": {items[0].path} {items[0].message}".rstrip() if items else ""
         return answer(request, 422, f"the request is refused{first}", errors=items)
-
-    async def unforeseen(request: Request, error: Exception) -> Response:
-        log.error("request %s failed", request_id(request), exc_info=error)
-        return answer(request, 500, "something went wrong here; the server's log says what")
 
     application.add_exception_handler(OpsDrillError, of_ours)
     application.add_exception_handler(Refused, refused)
     application.add_exception_handler(HTTPException, of_http)
     application.add_exception_handler(RequestValidationError, of_validation)
-    application.add_exception_handler(Exception, unforeseen)
+
+
+def refusal(request: HTTPConnection, refused: Refused) -> Response:
+    """The answer to a request that the API itself refuses."""
+    return answer(
+        request,
+        refused.status_code,
+        refused.detail,
+        hint=refused.hint,
+        headers=refused.headers,
+        errors=refused.errors,
+    )
+
+
+def unforeseen(request: HTTPConnection, error: Exception) -> Response:
+    """The answer to what nobody foresaw: the log has it, the caller does not."""
+    log.error("request %s failed", request_id(request), exc_info=error)
+    return answer(request, 500, "something went wrong here; the server's log says what")
 
 
 def answer(
-    request: Request,
+    request: HTTPConnection,
     status: int,
     detail: str,
     *,
@@ -168,7 +195,7 @@ def answer(
         title=title,
         status=status,
         detail=printable(detail),
-        hint=hint,
+        hint=printable(hint) if hint else None,
         instance=f"urn:opsdrill:request:{request_id(request)}",
         errors=list(errors),
     )
@@ -176,7 +203,7 @@ def answer(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA)
 
 
-def request_id(request: Request) -> str:
+def request_id(request: HTTPConnection) -> str:
     """What the log calls this request."""
     known: str | None = getattr(request.state, "id", None)
     if known is None:
@@ -184,11 +211,11 @@ def request_id(request: Request) -> str:
     return known
 
 
-def item(problem: Problem, folders: Sequence[str]) -> ProblemItem:
+def item(problem: Problem, names: Sequence[str]) -> ProblemItem:
     """One finding; the file that it is in is the server's own affair."""
     return ProblemItem(
-        path=problem.path,
-        message=printable(without_paths(problem.message, folders)),
+        path=printable(problem.path),
+        message=printable(without_paths(problem.message, names)),
         severity=problem.severity,
         code=problem.code,
         line=problem.line,
@@ -197,10 +224,17 @@ def item(problem: Problem, folders: Sequence[str]) -> ProblemItem:
     )
 
 
-def without_paths(text: str, folders: Sequence[str]) -> str:
-    """A sentence in which no folder of this machine is named; names in them stay."""
-    for folder in sorted(folders, key=len, reverse=True):
-        text = re.sub(re.escape(folder.rstrip("/")) + r"(/|\b)", "", text)
+def folder_names(folders: Sequence[Path]) -> list[str]:
+    """What folders are called in sentences, by any way that leads there; the longest first."""
+    found = {str(way).rstrip("/") for folder in folders for way in (folder, folder.resolve())}
+    return sorted(found - {""}, key=len, reverse=True)
+
+
+def without_paths(text: str, names: Sequence[str]) -> str:
+    """A sentence in which no folder of this machine is named; what is in them keeps its name."""
+    for name in names:
+        text = re.sub(rf"(?<![\w./-]){re.escape(name)}/", "", text)
+        text = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", "a folder of the server", text)
     return text
 
 
@@ -209,11 +243,11 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _validation_item(found: Mapping[str, Any]) -> ProblemItem:
+def _validation_item(found: ErrorDetails) -> ProblemItem:
+    """One of the framework's findings; of a body the path alone, else with where it was sent."""
     source, *rest = found["loc"]
-    path = dotted([part for part in rest if not (source == "body" and part == "body")])
-    message = str(found["msg"])
     if found["type"] == "json_invalid":
-        message = f"is not JSON: {found.get('ctx', {}).get('error', message)}"
-        path = ""
-    return ProblemItem(path=path if source == "body" else f"{source}.{path}", message=message)
+        why = found.get("ctx", {}).get("error", "")
+        return ProblemItem(path="", message=printable(f"is not JSON: {why}"))
+    where = [] if source == "body" else [source]
+    return ProblemItem(path=printable(dotted([*where, *rest])), message=printable(worded(found)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, ParamSpec, TypeVar
 
@@ -11,6 +11,7 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
+from opsdrill.api.attempts import Attempts
 from opsdrill.app.access import Access
 from opsdrill.app.live import LiveEngine
 from opsdrill.app.wiring import Place
@@ -18,6 +19,9 @@ from opsdrill.store.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""What this machine calls itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Service:
         access: tokens and sessions.
         engine: works off the runs.
         threads: how many calls of the store run at once.
+        attempts: who tried wrong secrets.
+        hosts: the names, in small letters and without a port, that a request may call us by.
+        https: browsers reach us by https, through a proxy.
+        open_metrics: `/metrics` takes no token.
     """
 
     place: Place
@@ -37,6 +45,10 @@ class Service:
     access: Access
     engine: LiveEngine
     threads: CapacityLimiter
+    attempts: Attempts = field(default_factory=Attempts)
+    hosts: frozenset[str] = LOOPBACK
+    https: bool = False
+    open_metrics: bool = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what waits for the disk or the database, on a thread of its own."""

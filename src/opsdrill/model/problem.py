@@ -77,6 +77,11 @@ def from_validation(error: ValidationError) -> list[tuple[Location, Problem]]:
     return [(refusal.location, refusal.problem) for refusal in refusals(error)]
 
 
+def worded(item: ErrorDetails) -> str:
+    """One of pydantic's errors in our words, for one that came without its exception."""
+    return _message(item, item.get("input"))
+
+
 def _refusal(item: ErrorDetails, model: type[BaseModel] | None, data: object) -> Refusal:
     location = locate(item["loc"]) if data is None else _as_written(item["loc"], data)
     on_key = item["type"] == "extra_forbidden" or item["loc"][-1:] == ("[key]",)
