@@ -66,7 +66,8 @@ def _fix(place: Place, words: Sequence[str]) -> list[Fix]:
     files: dict[Path, Path] = {}
     for word in words:
         found = scenarios.entries(place, [word])
-        files.update((e.path.resolve(), e.path) for e in found if e.loaded is not None)
+        paths = (entry.path for entry in found if entry.loaded is not None)
+        files.update((path.resolve(), path) for path in paths if path is not None)
     return [fix for path in files.values() for fix in mend(path)]
 
 

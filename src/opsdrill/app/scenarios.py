@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.app import documents
 from opsdrill.app.wiring import Place
 from opsdrill.errors import Problem, UnknownName, UsageError
-from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry
+from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry, Readings
 from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.scenarios.template import write_template
+from opsdrill.scenarios.text import as_json as json_text
 
 HERE = "scenarios"
 """The folder of the working folder that is looked through when the settings name none."""
 SCHEMAS = PACKS.parent / "schemas"
+
+Kept = Iterable[LoadedScenario]
+"""The scenarios that are kept in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,13 @@ class Listed:
     problems: tuple[Problem, ...]
 
 
-def catalogue(place: Place) -> Catalogue:
-    """The packs that come along and the folders of the settings."""
+def catalogue(place: Place, kept: Kept = (), readings: Readings | None = None) -> Catalogue:
+    """The packs that come along, the folders of the settings, and what is kept in the store.
+
+    Args:
+        kept: the scenarios of the store (see `opsdrill.app.shelf`).
+        readings: what was read of the folders before.
+    """
     own = place.settings.scenarios
     folders = [place.folder / Path(name).expanduser() for name in (own or (HERE,))]
     missing = [folder for folder in folders if own and not folder.is_dir()]
@@ -35,43 +44,43 @@ def catalogue(place: Place) -> Catalogue:
         raise UsageError(
             f"there is no folder {missing[0]}", hint="see `scenarios` in opsdrill.toml"
         )
-    return Catalogue([PACKS, *folders])
+    return Catalogue([PACKS, *folders], kept, readings)
 
 
-def selected(place: Place, words: Sequence[str]) -> list[LoadedScenario]:
+def selected(place: Place, words: Sequence[str], kept: Kept = ()) -> list[LoadedScenario]:
     """The scenarios that paths, keys, `tag:NAME` and `pack:NAME` mean, each once.
 
     Raises:
         UsageError: the selection is empty, or there is no such path, key, tag or pack.
         InvalidInput: a selected scenario is broken.
     """
-    return catalogue(place).select(words)
+    return catalogue(place, kept).select(words)
 
 
-def one(place: Place, word: str) -> LoadedScenario:
+def one(place: Place, word: str, kept: Kept = ()) -> LoadedScenario:
     """The one scenario that a word means. Raises as `selected`, and for more than one."""
-    found = selected(place, [word])
+    found = selected(place, [word], kept)
     if len(found) != 1:
         keys = ", ".join(loaded.scenario.key for loaded in found[:10])
         raise UsageError(f"{word!r} means {len(found)} scenarios", hint=f"name one of: {keys}")
     return found[0]
 
 
-def entries(place: Place, words: Sequence[str]) -> list[Entry]:
+def entries(place: Place, words: Sequence[str], kept: Kept = ()) -> list[Entry]:
     """As `selected`, and the broken ones with their problems; without words all of them."""
-    known = catalogue(place)
+    known = catalogue(place, kept)
     if not words:
         return list(known.entries)
-    found: dict[Path, Entry] = {}
+    found: dict[str, Entry] = {}
     for word in words:
         for entry in known.meant(word):
-            found.setdefault(entry.path.resolve(), entry)
+            found.setdefault(entry.place, entry)
     return list(found.values())
 
 
-def listed(place: Place, words: Sequence[str]) -> Listed:
+def listed(place: Place, words: Sequence[str], kept: Kept = ()) -> Listed:
     """What a listing shows: the scenarios that can run, and the problems of the others."""
-    found = entries(place, words)
+    found = entries(place, words, kept)
     return Listed(
         tuple(e.loaded for e in found if e.loaded is not None and not e.problems),
         tuple(problem for e in found for problem in e.problems),
@@ -88,7 +97,7 @@ def document(found: Listed, *, lines: bool) -> bytes:
             "hosts": list(loaded.scenario.host_names),
             "rules": len(loaded.scenario.validation),
             "version": loaded.version,
-            "path": str(loaded.path),
+            "path": str(loaded.path) if loaded.path else None,
         }
         for loaded in found.scenarios
     ]
@@ -100,7 +109,7 @@ def document(found: Listed, *, lines: bool) -> bytes:
 
 def as_json(loaded: LoadedScenario) -> bytes:
     """The scenario in full, every default written out; it loads again as it is."""
-    return loaded.scenario.model_dump_json(by_alias=True, exclude_none=True, indent=2).encode()
+    return json_text(loaded.scenario).encode().rstrip()
 
 
 def init(folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from opsdrill.app.settings import Settings
 from opsdrill.hosts.driver import DRIVERS, Driver, DriverContext
 from opsdrill.model.lab import LabHost
 from opsdrill.model.run import LabChoice
-from opsdrill.store.folder import data_folder
+from opsdrill.store.folder import DATABASE, data_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Place:
     home: Path
     folder: Path
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether anything was ever kept here."""
+        return (self.home / DATABASE).is_file()
 
     def was_used(self, driver: str) -> bool:
         """Whether a driver ever worked for this data folder."""

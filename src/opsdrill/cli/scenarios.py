@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
-from opsdrill.cli.front import INVALID, PASSED, front
+from opsdrill.cli.front import INVALID, PASSED, Front, front
 from opsdrill.cli.text import indented, shown, shown_block
+
+if TYPE_CHECKING:
+    from opsdrill.app.scenarios import Kept
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at scenarios.")
 
@@ -32,7 +35,7 @@ def list_(
     from opsdrill.cli.table import Column
 
     told = front(context)
-    found = use_case.listed(told.place, selection or [])
+    found = use_case.listed(told.place, selection or [], _kept(told))
     if format == "table":
         told.out.table(
             [
@@ -50,7 +53,7 @@ def list_(
                     ", ".join(item.scenario.tags),
                     str(len(item.scenario.hosts)),
                     str(len(item.scenario.validation)),
-                    str(item.folder),
+                    str(item.folder or "(in the store)"),
                 ]
                 for item in found.scenarios
             ],
@@ -77,13 +80,13 @@ def show(
     from opsdrill.app import scenarios as use_case
 
     told = front(context)
-    loaded = use_case.one(told.place, scenario)
+    loaded = use_case.one(told.place, scenario, _kept(told))
     if format == "json":
         told.out.document(use_case.as_json(loaded))
         return
     out, shape = told.out, loaded.scenario
     out.line(f"{out.styled(shown(shape.key), 'label')}: {shown(shape.title)}")
-    out.line(f"  folder: {shown(str(loaded.folder))}")
+    out.line(f"  folder: {shown(str(loaded.folder or '(in the store)'))}")
     out.line(f"  version: {loaded.version}")
     if shape.tags:
         out.line(f"  tags: {shown(', '.join(shape.tags))}")
@@ -116,3 +119,12 @@ def schema(
     from opsdrill.app import scenarios as use_case
 
     front(context).out.document(use_case.schema(name))
+
+
+def _kept(told: Front) -> Kept:
+    """The scenarios of the store; its library is loaded only where there is a store."""
+    if not told.place.has_store:
+        return ()
+    from opsdrill.app.shelf import kept_here
+
+    return kept_here(told.place)

@@ -1,4 +1,4 @@
-"""The catalogue: every scenario below some folders, found by key, tag, pack or path.
+"""The catalogue: every scenario below some folders or in a store, by key, tag, pack or path.
 
 A broken scenario is an entry too, with its problems; it hides none of the others.
 """
@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from opsdrill.errors import InvalidInput, OpsDrillError, Problem, UnknownName, UsageError
 from opsdrill.scenarios.document import SYNTAX, Document
@@ -26,6 +27,9 @@ PACKS = Path(__file__).parent.parent / "packs"
 KEY_TWICE = "OD005"
 """The code of a key that two scenarios of a catalogue share."""
 
+Origin = Literal["kept", "pack", "folder"]
+"""Where a scenario is: in the store, in a pack that comes along, in a folder of the settings."""
+
 FOLDER_DEPTH = 8
 ENTRY_LIMIT = 10_000
 
@@ -35,22 +39,30 @@ class Entry:
     """One scenario of a catalogue.
 
     Args:
-        path: its file, or its folder where it is not known which file is meant.
+        path: its file, or its folder where it is not known which file is meant; None for one that
+            is kept in a store.
         key: as written, also where the scenario is broken; None where it cannot be read.
         title: likewise.
         tags: likewise.
         pack: the folder below the root that it lies in; None for one that lies at the root.
         loaded: the scenario; None when it is broken.
         problems: what is wrong with it, or with its place in the catalogue.
+        origin: where it is.
     """
 
-    path: Path
+    path: Path | None
     key: str | None
     title: str | None
     tags: tuple[str, ...]
     pack: str | None
     loaded: LoadedScenario | None
     problems: tuple[Problem, ...] = ()
+    origin: Origin = "folder"
+
+    @property
+    def place(self) -> str:
+        """What no other entry has."""
+        return f"kept as {self.key}" if self.path is None else str(self.path.resolve())
 
     def scenario(self) -> LoadedScenario:
         """The scenario, where nothing is wrong with it.
@@ -65,15 +77,61 @@ class Entry:
         return self.loaded
 
 
+class Readings:
+    """The entries that were read before, each good as long as none of its files changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[_Stamps, Entry]] = {}
+
+    def entry(self, folder: Path, pack: str | None, origin: Origin) -> Entry:
+        """The entry of a folder, read only where it is not known as it stands now."""
+        known = self._known.get(folder)
+        if known is not None and (known[1].pack, known[1].origin) == (pack, origin):
+            stamps, entry = known
+            if _stamps(folder, entry) == stamps:
+                return entry
+        entry = _entry(folder, pack, origin)
+        if len(self._known) >= ENTRY_LIMIT:
+            self._known.clear()
+        self._known[folder] = _stamps(folder, entry), entry
+        return entry
+
+
+_Stamps = tuple[tuple[str, int, int, int], ...]
+
+
+def _stamps(folder: Path, entry: Entry) -> _Stamps:
+    files = [folder / name for name in SCENARIO_FILES]
+    if entry.loaded is not None:
+        files += [folder / source for source in entry.loaded.files]
+    return tuple(_stamp(path) for path in files)
+
+
+def _stamp(path: Path) -> tuple[str, int, int, int]:
+    try:
+        about = path.stat()
+    except OSError:
+        return str(path), 0, 0, 0
+    return str(path), about.st_ino, about.st_mtime_ns, about.st_size
+
+
 class Catalogue:
-    """The scenarios below some folders.
+    """The scenarios below some folders, and those that are kept elsewhere.
 
     Args:
         roots: folders to look through, links not followed; one that is not there holds nothing.
+        kept: the scenarios that are kept in a store.
+        readings: what was read before.
     """
 
-    def __init__(self, roots: Iterable[Path] = (PACKS,)) -> None:
-        found = {path.resolve(): entry for path, entry in _entries(roots)}
+    def __init__(
+        self,
+        roots: Iterable[Path] = (PACKS,),
+        kept: Iterable[LoadedScenario] = (),
+        readings: Readings | None = None,
+    ) -> None:
+        found = {entry.place: entry for entry in _entries(roots, readings or Readings())}
+        found.update((entry.place, entry) for entry in map(_kept, kept))
         self.entries = tuple(_unique(list(found.values())))
 
     @property
@@ -107,11 +165,10 @@ class Catalogue:
         """
         if not selection:
             raise UsageError("no scenario is selected", hint="give a path, a key or tag:NAME")
-        chosen: dict[Path, LoadedScenario] = {}
+        chosen: dict[str, LoadedScenario] = {}
         for word in selection:
             for entry in self.meant(word):
-                loaded = entry.scenario()
-                chosen.setdefault(loaded.path.resolve(), loaded)
+                chosen.setdefault(entry.place, entry.scenario())
         return list(chosen.values())
 
     def meant(self, word: str) -> list[Entry]:
@@ -156,15 +213,15 @@ def _at(path: Path) -> list[Entry]:
     return list(entries)
 
 
-def _entries(roots: Iterable[Path]) -> Iterator[tuple[Path, Entry]]:
+def _entries(roots: Iterable[Path], readings: Readings) -> Iterator[Entry]:
     for root in roots:
+        origin: Origin = "pack" if root == PACKS else "folder"
         for count, folder in enumerate(_folders(root)):
             if count >= ENTRY_LIMIT:
                 raise UsageError(f"{root} holds more than {ENTRY_LIMIT} scenarios")
             relative = folder.relative_to(root)
             pack = relative.parts[0] if len(relative.parts) > 1 else None
-            entry = _entry(folder, pack)
-            yield entry.path, entry
+            yield readings.entry(folder, pack, origin)
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -178,14 +235,19 @@ def _folders(root: Path) -> Iterator[Path]:
         folders[:] = kept if depth < FOLDER_DEPTH else []
 
 
-def _entry(folder: Path, pack: str | None) -> Entry:
+def _entry(folder: Path, pack: str | None, origin: Origin) -> Entry:
     path = folder
     try:
         path = scenario_file(folder)
-        return _read(path, pack)
+        return replace(_read(path, pack), origin=origin)
     except OpsDrillError as error:
         problem = Problem("", error.message, code=SYNTAX, file=str(path))
-        return _broken(path, None, pack, (problem,))
+        return replace(_broken(path, None, pack, (problem,)), origin=origin)
+
+
+def _kept(loaded: LoadedScenario) -> Entry:
+    scenario = loaded.scenario
+    return Entry(None, scenario.key, scenario.title, scenario.tags, None, loaded, origin="kept")
 
 
 def _read(path: Path, pack: str | None) -> Entry:
@@ -220,14 +282,15 @@ def _unique(entries: list[Entry]) -> Iterator[Entry]:
     for entry in entries:
         if entry.key is not None:
             by_key.setdefault(entry.key.casefold(), []).append(entry)
-    for entry in sorted(entries, key=lambda e: ((e.key or "").casefold(), str(e.path))):
+    for entry in sorted(entries, key=lambda e: ((e.key or "").casefold(), e.place)):
         others = [e for e in by_key.get((entry.key or "").casefold(), []) if e is not entry]
         twice = tuple(_twice(entry, other) for other in others)
         yield replace(entry, problems=(*entry.problems, *twice)) if twice else entry
 
 
 def _twice(entry: Entry, other: Entry) -> Problem:
-    problem = Problem("key", f"{entry.key!r} is the key of {other.path} too", code=KEY_TWICE)
+    where = other.path or "a scenario in the store"
+    problem = Problem("key", f"{entry.key!r} is the key of {where} too", code=KEY_TWICE)
     place = entry.loaded.document.place(("key",)) if entry.loaded else None
     line, column = (place.line, place.column) if place else (None, None)
-    return problem.at(str(entry.path), line, column)
+    return problem.at(str(entry.path) if entry.path else None, line, column)

@@ -9,12 +9,37 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.model.problem import Location
 
 FILE_LIMIT = 16 * 1024 * 1024
 """Bytes of one support file."""
+
+
+class Support(Protocol):
+    """A support file, wherever it lies."""
+
+    @property
+    def source(self) -> str:
+        """Its path in the scenario's folder."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, in hex."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    def read(self) -> bytes:
+        """The content.
+
+        Raises:
+            InvalidInput: it is not what it was any more.
+            StoreError: it is kept in a store that cannot be read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

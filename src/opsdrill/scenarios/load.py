@@ -7,7 +7,7 @@ that is not there, or cannot be opened, is a UsageError.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ from opsdrill.model.problem import Refusal, dotted, refusals
 from opsdrill.model.scenario import Scenario, is_inside
 from opsdrill.patterns import compile_pattern
 from opsdrill.scenarios.document import Document, Location, decoded, unreadable
-from opsdrill.scenarios.files import LoadedFile, support_files
+from opsdrill.scenarios.files import Support, support_files
 from opsdrill.scenarios.json import parse_json
 from opsdrill.scenarios.yaml import parse_yaml
 
@@ -44,21 +44,21 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A scenario as it stands in its folder.
+    """A scenario as it stands in its folder, in a store, or in a text.
 
     Args:
         scenario: what its file says.
-        path: that file.
+        path: that file; None: there is none.
         folder: the folder that support files and a `script:` are relative to.
         document: the data as written, with the place of every part.
         files: the support files by their path in the folder.
     """
 
     scenario: Scenario
-    path: Path
-    folder: Path
+    path: Path | None
+    folder: Path | None
     document: Document
-    files: dict[str, LoadedFile]
+    files: Mapping[str, Support]
 
     @property
     def version(self) -> str:
@@ -86,6 +86,37 @@ def load_document(file: Path, document: Document) -> LoadedScenario:
     bad = [found_at(document, *found, code=BAD_FILE) for found in wrong]
     scenario = parse_scenario(document.data, document=document, beside=bad)
     return LoadedScenario(scenario, file, file.parent, document, files)
+
+
+def load_text(
+    text: str, files: Mapping[str, Support] | None = None, *, json: bool | None = None
+) -> LoadedScenario:
+    """The scenario in a text.
+
+    Args:
+        text: JSON or YAML.
+        files: the support files that it may name; None: nobody looks for them.
+        json: which of the two it is; None: its start decides.
+
+    Raises:
+        InvalidInput: it breaks the format; all problems with path, line and column.
+    """
+    if len(text) > WRITTEN_LIMIT:
+        unreadable(f"is larger than {WRITTEN_LIMIT // 1024 // 1024} MiB", None, None)
+    document = parse_text(text, None, json=begins_as_json(text) if json is None else json)
+    return load_data(document, files)
+
+
+def load_data(document: Document, files: Mapping[str, Support] | None = None) -> LoadedScenario:
+    """As `load_text`, of a document that was read already."""
+    missing = [
+        (("files", index, "from"), f"{source!r} is not among the files of the scenario")
+        for index, source in _sources(document.data)
+        if files is not None and source not in files
+    ]
+    bad = [found_at(document, *found, code=BAD_FILE) for found in missing]
+    scenario = parse_scenario(document.data, document=document, beside=bad)
+    return LoadedScenario(scenario, None, None, document, files or {})
 
 
 def _sources(data: object) -> Iterator[tuple[int, str]]:
@@ -233,7 +264,12 @@ def is_json(path: Path, text: str) -> bool:
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
         return False
-    return suffix == ".json" or text.lstrip()[:1] in ("{", "[")
+    return suffix == ".json" or begins_as_json(text)
+
+
+def begins_as_json(text: str) -> bool:
+    """Whether a text without a name is read as JSON."""
+    return text.lstrip()[:1] in ("{", "[")
 
 
 def found_at(document: Document, location: Location, message: str, *, code: str) -> Problem:

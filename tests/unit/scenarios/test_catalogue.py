@@ -78,7 +78,7 @@ def test_broken_scenarios_are_listed(tmp_path: Path) -> None:
     two = put(tmp_path, "two", "two")
     (two / "scenario.json").write_text("{}")
     catalogue = Catalogue([tmp_path])
-    by_name = {entry.path.parent.name: entry for entry in catalogue.broken}
+    by_name = {entry.path.parent.name: entry for entry in catalogue.broken if entry.path}
     assert (by_name["wrong"].key, by_name["wrong"].tags) == ("wrong", ("x",))
     assert by_name["wrong"].problems[0].path == "zz"
     assert (by_name["tag"].key, by_name["tag"].problems[0].line) == (None, 5)
