@@ -10,7 +10,7 @@ from pathlib import Path
 from opsdrill.agents.choice import AgentNames, kept_by, load_agents, parse_agent
 from opsdrill.agents.command.surroundings import keys_of, read_program
 from opsdrill.app.wiring import Place
-from opsdrill.errors import UsageError
+from opsdrill.errors import UnknownName, UsageError
 from opsdrill.model.agent import AgentSettings
 from opsdrill.model.run import AgentChoice
 from opsdrill.model.secret import VARIABLE
@@ -52,6 +52,38 @@ def named(config: Path | None, place: Place) -> AgentNames | None:
     """
     file = str(config) if config else place.settings.agent_config
     return load_agents(place.folder / Path(file).expanduser()) if file else None
+
+
+HARMLESS = ("noop", "reference")
+"""The adapters that may be named from afar without an entry: they run nothing of the caller's."""
+
+
+def names_only(place: Place) -> dict[str, AgentChoice]:
+    """The agents that may be named from afar, by name: those of the settings' file of agents, and
+    the controls. No adapter's argument is among them.
+
+    Raises:
+        InvalidInput: the file is broken.
+    """
+    known = named(None, place) or AgentNames()
+    return {name: parse_agent(name, place.folder, known) for name in (*HARMLESS, *known.entries)}
+
+
+def named_agents(wanted: Sequence[str], place: Place) -> list[AgentChoice]:
+    """The agents of names that may come from afar, each once, in their order.
+
+    Raises:
+        UnknownName: no such name; lists the choices.
+        UsageError: none was named.
+        InvalidInput: the file that names agents is broken.
+    """
+    known = names_only(place)
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("agent", name, known)
+    if not wanted:
+        raise UsageError("no agent was named", hint=f"give one of: {', '.join(sorted(known))}")
+    return [known[name] for name in dict.fromkeys(wanted)]
 
 
 def _with(choice: AgentChoice, environment: Sequence[str]) -> AgentChoice:

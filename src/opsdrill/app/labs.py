@@ -7,7 +7,7 @@ very machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,8 @@ FILE = "lab.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 Notify = Callable[[str, str], None]
+Maker = Callable[[LabChoice, frozenset[str]], Awaitable[Driver]]
+"""Gives a lab's driver that can work here, told how to log in to some of its hosts."""
 
 
 def choose(lab: str | None, place: Place) -> LabChoice:
@@ -50,7 +52,7 @@ def choose(lab: str | None, place: Place) -> LabChoice:
         here = place.folder / FILE
         if here.is_file():
             return _from_file(here, "lab")
-        return LabChoice(name=DEFAULTS[0], driver=DEFAULTS[0], by_default=True)
+        return by_default()
     if wanted in DRIVERS.names():
         return LabChoice(name=wanted, driver=wanted)
     path = place.folder / Path(wanted).expanduser()
@@ -70,6 +72,37 @@ def _kept(place: Place) -> dict[str, Path]:
     return {path.stem: path for path in files if path.suffix in _SUFFIXES} | {
         path.name: path / FILE for path in files if (path / FILE).is_file()
     }
+
+
+def by_default() -> LabChoice:
+    """The lab where nobody names one: the first driver that can work."""
+    return LabChoice(name=DEFAULTS[0], driver=DEFAULTS[0], by_default=True)
+
+
+def names(place: Place) -> list[str]:
+    """The labs that may be named from afar: those of the data folder, and what makes hosts."""
+    return sorted({*DEFAULTS, *_kept(place)})
+
+
+def named_only(name: str | None, place: Place) -> LabChoice:
+    """The lab of a name that may come from afar: never a path, and a driver only by default.
+
+    Without a name, that of the settings where it is such a name, else the default.
+
+    Raises:
+        UnknownName: there is no such lab; lists the choices.
+        InvalidInput: its file is broken.
+    """
+    known = names(place)
+    if name is None:
+        name = place.settings.lab if place.settings.lab in known else None
+        if name is None:
+            return by_default()
+    if name not in known:
+        raise UnknownName("lab", name, known)
+    if name in DEFAULTS:
+        return LabChoice(name=name, driver=name)
+    return _from_file(_kept(place)[name], name)
 
 
 def _known(driver: str) -> str:
@@ -113,27 +146,29 @@ async def settle(
     specs: Sequence[RunSpec],
     notify: Notify | None = None,
     secrets: Secrets | None = None,
+    maker: Maker | None = None,
 ) -> Settled:
     """A driver that can work here for all runs of a batch; of a default, the first that can.
 
     Secrets of the hosts that the scenarios use must be there; `secrets` are those that were
-    looked up already.
+    looked up already. A `maker` gives drivers that are there already, instead of new ones.
 
     Raises:
         DriverUnavailable: this machine or the lab cannot give such hosts.
         UsageError: the lab lacks a host, or an image; or a secret cannot be had.
     """
     scenarios = {spec.scenario.key: spec.scenario for spec in specs}
-    names = {name for scenario in scenarios.values() for name in scenario.host_names}
+    names = frozenset(name for scenario in scenarios.values() for name in scenario.host_names)
     failed: dict[str, OpsDrillError] = {}
+
+    async def new(lab: LabChoice, hosts: frozenset[str]) -> Driver:
+        return await working(place, lab, hosts, notify, secrets)
+
     for lab in candidates(specs[0].lab):
         try:
             for scenario in scenarios.values():
                 check_fit(lab, scenario)
-            driver = await driver_for(place, lab, names, notify, secrets)
-            if names:
-                await _require(driver)
-            return Settled(driver, lab)
+            return Settled(await (maker or new)(lab, names), lab)
         except (DriverUnavailable, UsageError) as error:
             failed[lab.driver] = error
     raise _none_works(failed)
@@ -230,12 +265,27 @@ async def driver_for(
     return place.driver(lab, found, notify=notify)
 
 
-async def _require(driver: Driver) -> None:
+async def working(
+    place: Place,
+    lab: LabChoice,
+    hosts: frozenset[str],
+    notify: Notify | None = None,
+    secrets: Secrets | None = None,
+) -> Driver:
+    """As `driver_for`, of a driver that can work here, which is tried where hosts are needed.
+
+    Raises:
+        DriverUnavailable: it cannot.
+    """
+    driver = await driver_for(place, lab, hosts, notify, secrets)
+    if not hosts:
+        return driver
     try:
         check_findings(driver.name, await driver.preflight())
     except BaseException:
         await driver.close()
         raise
+    return driver
 
 
 def blocks(finding: Finding) -> bool:

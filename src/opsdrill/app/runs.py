@@ -6,30 +6,20 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from opsdrill.agents.adapter import ADAPTERS
-from opsdrill.app import agents, labs, scenarios
+from opsdrill.app import agents, labs, planning, scenarios
+from opsdrill.app.engine_room import engine_room
 from opsdrill.app.history import unfinished
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import OpsDrillError
-from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.model.result import Result
-from opsdrill.model.run import AgentChoice, RunSpec, StoredFile
-from opsdrill.patterns import BoundedSearcher
-from opsdrill.runner.archive import Archive
+from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
-from opsdrill.runner.inprocess import InProcessEngine
-from opsdrill.runner.leases import LeaseKeeper
-from opsdrill.runner.owner import is_gone, this_process
-from opsdrill.runner.phases.preflight import context_of
-from opsdrill.runner.tools import RunTools, new_run_id
-from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.store.store import Store
 
 __all__ = ["Batch", "Brake", "Order", "Outcome", "RunEvent", "plan", "planned", "work"]
@@ -148,57 +138,11 @@ def plan(place: Place, order: Order, store: Store) -> Batch:
     chosen = agents.choose(order.agents, order.agent_config, place, order.agent_env)
     lab = labs.choose(order.lab, place)
     secrets = known_secrets(place, lab, agents.secret_variables(chosen))
-    unmasked: dict[str, bytes] = {}
-    repeats = order.repeat or place.settings.repeat or 1
-    batch, now = new_run_id(), datetime.now(UTC)
-    specs: list[RunSpec] = []
-    for loaded in selected:
-        first = RunSpec(
-            id=new_run_id(),
-            batch=batch,
-            scenario=loaded.scenario,
-            scenario_version=loaded.version,
-            scenario_folder=str(loaded.folder.resolve()),
-            files=_kept_files(loaded, store, secrets.mask, unmasked),
-            agent=chosen[0],
-            lab=lab,
-            created_at=now,
-        )
-        for agent in chosen:
-            # A broken script is told before anything runs, not by an error in every run.
-            ADAPTERS.get(agent.adapter)(context_of(first.model_copy(update={"agent": agent})))
-            specs += [
-                _again(first, agent, number + 1, len(specs) + number) for number in range(repeats)
-            ]
+    repeat = order.repeat or place.settings.repeat or 1
+    wanted = planning.Plan([planning.of_folder(each) for each in selected], chosen, lab, repeat)
+    specs, unmasked = planning.planned(wanted, store, secrets.mask)
     parallel = order.parallel or place.settings.parallel or 1
     return Batch(place, store, specs, parallel, secrets, unmasked)
-
-
-def _again(first: RunSpec, agent: AgentChoice, repeat: int, place: int) -> RunSpec:
-    """The same run by an agent, once more; `place` keeps the order planned in listings."""
-    return first.model_copy(
-        update={
-            "id": new_run_id(),
-            "agent": agent,
-            "repeat": repeat,
-            "created_at": first.created_at + timedelta(microseconds=place),
-        }
-    )
-
-
-def _kept_files(
-    loaded: LoadedScenario, store: Store, mask: Mask, unmasked: dict[str, bytes]
-) -> tuple[StoredFile, ...]:
-    """The support files as hosts get them; those that were put away masked go into `unmasked`."""
-    files = []
-    for file in loaded.files.values():
-        content = file.read()
-        masked = mask.data(content)
-        store.put_file(masked)
-        if masked is not content:
-            unmasked[file.digest] = content
-        files.append(StoredFile(source=file.source, digest=file.digest, size=file.size))
-    return tuple(files)
 
 
 async def work(batch: Batch, *, watch: Watch, brake: Brake) -> Outcome:
@@ -208,36 +152,14 @@ async def work(batch: Batch, *, watch: Watch, brake: Brake) -> Outcome:
         DriverUnavailable: this machine or the lab cannot give such hosts.
         UsageError: the lab lacks what a scenario asks for, or a secret cannot be had.
     """
-    store, mask = batch.store, batch.secrets.mask
-    settled = await labs.settle(
-        batch.place,
-        batch.specs,
-        notify=lambda run, line: watch(RunEvent(run, step=mask.text(line))),
-        secrets=batch.secrets.lab,
-    )
-    driver, specs = settled.driver, settled.runs(batch.specs)
-    archive, owner = Archive(store), this_process()
-    leases = LeaseKeeper(store.leases(owner, is_gone))
-    try:
-        with BoundedSearcher() as searcher:
-            tools = RunTools(
-                archive,
-                lambda _lab: driver,
-                searcher,
-                owner,
-                publish=watch,
-                leases=leases,
-                mask=lambda _lab: mask,
-                files=batch.files,
-                home=batch.place.home,
-            )
-            await _drive(InProcessEngine(tools, parallel=batch.parallel), specs, brake)
-    finally:
-        await leases.close()
-        archive.close(at_once=brake.times > 1)
-        await driver.close()
-    kept = [batch.kept(spec) for spec in specs]
-    return _outcome(store, kept, brake.times > 0)
+    opening = engine_room(batch.place, batch.store, parallel=batch.parallel, publish=watch)
+    async with opening as room:
+        specs = await room.prepared(batch.specs, batch.secrets, batch.files)
+        try:
+            await _drive(room.engine, specs, brake)
+        finally:
+            room.at_once = brake.times > 1
+    return _outcome(batch.store, [batch.kept(spec) for spec in specs], brake.times > 0)
 
 
 async def _drive(engine: Engine, specs: Sequence[RunSpec], brake: Brake) -> None:

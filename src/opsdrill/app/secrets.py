@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsdrill.app.wiring import Place
@@ -22,10 +22,19 @@ NO_LAB = LabChoice(name="imported", driver="none")
 
 @dataclass(frozen=True, slots=True)
 class KnownSecrets:
-    """The secrets of a lab, and the mask for everything that is kept of its runs."""
+    """The secrets of a lab, and the mask for everything that is kept of its runs.
+
+    Args:
+        lab: where the driver gets those of its hosts.
+        mask: made of all that follows.
+        values: names and values of all that could be had.
+        missing: a sentence for each that could not.
+    """
 
     lab: Secrets
     mask: Mask
+    values: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    missing: tuple[str, ...] = ()
 
 
 def known_secrets(
@@ -51,7 +60,8 @@ def known_secrets(
             missing.append(f"{value.message}; so it is not masked in what is kept")
         else:
             found.append((name, value))
-    return KnownSecrets(of_lab, Mask(found, warnings=missing))
+    mask = Mask(found, warnings=missing)
+    return KnownSecrets(of_lab, mask, tuple(found), tuple(missing))
 
 
 def mask_for(place: Place, choice: LabChoice) -> Mask:

@@ -31,20 +31,30 @@ class RunEvent:
 
 
 class Engine(Protocol):
-    async def submit(self, specs: Sequence[RunSpec]) -> None:
+    async def submit(self, specs: Sequence[RunSpec], *, at_once: int | None = None) -> None:
         """Plan the runs in the store and work them off, as many at once as the engine allows.
 
         Submitting an id again is no error and changes nothing.
+
+        Args:
+            specs: the runs.
+            at_once: how many runs of their batches work at the same time; None: no such limit.
         """
 
     async def cancel(self, run: str) -> bool:
-        """Stop a run, giving its hosts back; False when it was over already."""
-
-    async def retry(self, run: str) -> str:
-        """Plan the same run anew under a new id; returns it.
+        """Stop a run, giving its hosts back; False when it was over already.
 
         Raises:
-            UsageError: the run is not over yet.
+            NotThere: there is no such run.
+            Conflict: this engine does not work on it.
+        """
+
+    async def retry(self, run: str) -> str:
+        """Plan the same run anew under a new id, which its label `retry_of` leads back from.
+
+        Raises:
+            NotThere: there is no such run.
+            Conflict: it is not over yet, or cannot be planned from what was kept.
         """
 
     async def list(self) -> list[tuple[str, RunState]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from weakref import WeakSet
 
-from opsdrill.errors import UsageError
+from opsdrill.errors import Conflict, NotThere, UsageError
 from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
@@ -44,17 +44,21 @@ class InProcessEngine:
         self._submitted: dict[str, RunSpec] = {}
         """Runs that are not over, in the order submitted."""
         self._queue: deque[str] = deque()
+        self._limits: dict[str | None, int] = {}
+        """How many runs of a batch may work at once, of those batches that have such a limit."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._followers: WeakSet[Subscription] = WeakSet()
         self._cancelling: set[str] = set()
         self._closed = False
 
-    async def submit(self, specs: Sequence[RunSpec]) -> None:
-        """Plan the runs in the store and work them off.
+    async def submit(self, specs: Sequence[RunSpec], *, at_once: int | None = None) -> None:
+        """Plan the runs in the store and work them off (see `Engine`).
 
         Raises:
             UsageError: the engine was closed.
         """
+        if at_once is not None:
+            self._limits.update((spec.batch, at_once) for spec in specs)
         for spec in specs:
             if self._closed:
                 raise UsageError("no run can be started any more: the engine was closed")
@@ -80,7 +84,8 @@ class InProcessEngine:
         """Stop a run, wait until its hosts are given back; False when it was over already.
 
         Raises:
-            UsageError: there is no such run, or another process works on it.
+            NotThere: there is no such run.
+            Conflict: another process works on it.
         """
         if run not in self._submitted:
             await self._result_of(run)
@@ -100,13 +105,14 @@ class InProcessEngine:
         """Plan the same run anew under a new id, which its label `retry_of` leads back from.
 
         Raises:
-            UsageError: there is no such run, or it is not over yet.
+            NotThere: there is no such run.
+            Conflict: it is not over yet, or cannot be planned from what was kept.
         """
         stored = await self._stored(run)
         if stored.state in ("planned", "running"):
-            raise UsageError(f"run {run} is not over yet", hint="cancel it or wait for it first")
+            raise Conflict(f"run {run} is not over yet", hint="cancel it or wait for it first")
         if stored.spec.masked:
-            raise UsageError(
+            raise Conflict(
                 f"run {run} cannot be planned again from what was kept: secrets in it are masked"
                 f" ({', '.join(stored.spec.masked)})",
                 hint="run its scenario's file again",
@@ -128,8 +134,8 @@ class InProcessEngine:
     def subscribe(self, runs: Sequence[str] | None = None) -> Subscription:
         """What happens from now on in these runs, or in all that are not over; ends with them.
 
-        Asked for the next event, it raises UsageError for a run that is not there or that
-        another process works on.
+        Asked for the next event, it raises NotThere for a run that is not there, and
+        Conflict for one that another process works on.
         """
         wanted = tuple(self._submitted if runs is None else dict.fromkeys(runs))
         live = {run for run in wanted if run in self._submitted}
@@ -177,11 +183,27 @@ class InProcessEngine:
         return masked_spec(self._tools.mask(spec.lab), spec, self._tools.files)
 
     def _start_next(self) -> None:
-        while self._queue and len(self._tasks) < self._parallel and not self._closed:
-            run_id = self._queue.popleft()
+        while len(self._tasks) < self._parallel and not self._closed:
+            run_id = self._next()
+            if run_id is None:
+                return
+            self._queue.remove(run_id)
             task = asyncio.create_task(self._work(self._submitted[run_id]), name=f"run {run_id}")
             self._tasks[run_id] = task
             task.add_done_callback(partial(self._worked, run_id))
+
+    def _next(self) -> str | None:
+        """The first run in the queue whose batch may have one more at work."""
+        if not self._limits:
+            return self._queue[0] if self._queue else None
+        working = Counter(
+            self._submitted[run].batch for run in self._tasks if run in self._submitted
+        )
+        for run_id in self._queue:
+            batch = self._submitted[run_id].batch
+            if working[batch] < self._limits.get(batch, self._parallel):
+                return run_id
+        return None
 
     async def _work(self, spec: RunSpec) -> None:
         try:
@@ -227,12 +249,12 @@ class InProcessEngine:
         try:
             return await archive.keep(archive.store.get, run_id)
         except KeyError:
-            raise UsageError(f"there is no run {run_id}") from None
+            raise NotThere("run", run_id) from None
 
     async def _result_of(self, run_id: str) -> Result:
         stored = await self._stored(run_id)
         if stored.state in ("planned", "running"):
-            raise UsageError(f"run {run_id} is not over, and this process does not work on it")
+            raise Conflict(f"run {run_id} is not over, and this process does not work on it")
         return stored.result or broken_off(stored.spec, stored.state, NO_RESULT)
 
 

@@ -1,0 +1,291 @@
+"""The engine of a process that stays: runs are submitted, cancelled, retried and followed here.
+
+Who asks is not trusted: scenarios are keys, tags and packs, agents and labs are names that were
+configured here. No path, no address and no program of the caller's comes this way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from opsdrill.app import agents, labs, planning, retry, scenarios
+from opsdrill.app.engine_room import EngineRoom, engine_room
+from opsdrill.app.recovery import recover
+from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
+from opsdrill.app.wiring import Place
+from opsdrill.errors import Conflict, OpsDrillError, UnknownName, UsageError
+from opsdrill.evidence.masked_spec import masked_spec
+from opsdrill.model.result import RunState
+from opsdrill.model.run import RunSpec
+from opsdrill.runner.engine import Engine, RunEvent
+from opsdrill.runner.owner import is_gone
+from opsdrill.scenarios.catalogue import Catalogue
+from opsdrill.scenarios.load import LoadedScenario
+from opsdrill.store.store import Store
+
+MOST_RUNS = 10_000
+"""Runs of one order, and runs that wait for their turn."""
+PARALLEL = 2
+"""Runs at once where nobody says how many."""
+LOOK_SECONDS = 15.0
+"""Between two looks whether a process beside this one died."""
+BY = "by"
+"""The label that says who started a run."""
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOrder:
+    """What is asked for, in names alone.
+
+    Args:
+        scenarios: keys, `tag:NAME`, `pack:NAME`; at least one.
+        agents: names of the file of agents, `noop`, `reference`; at least one.
+        lab: a lab of the data folder, `sandbox` or `container`; None: the default.
+        repeat: how often each agent works each scenario.
+        parallel: how many of these runs at once, where fewer than the engine allows.
+    """
+
+    scenarios: Sequence[str]
+    agents: Sequence[str]
+    lab: str | None = None
+    repeat: int = 1
+    parallel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The runs of an order as they are kept, in the order planned."""
+
+    batch: str
+    runs: tuple[RunSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    specs: Sequence[RunSpec]
+    secrets: KnownSecrets = field(repr=False)
+    files: Mapping[str, bytes] = field(repr=False)
+
+
+class LiveEngine:
+    """Works off runs for as long as its process stays (see `started`).
+
+    Calls are made on the loop that it was started on; whatever waits for the disk waits on threads.
+    """
+
+    def __init__(self, place: Place, store: Store, room: EngineRoom, listeners: _Listeners) -> None:
+        self._place = place
+        self._store = store
+        self._room = room
+        self._listeners = listeners
+
+    @classmethod
+    @asynccontextmanager
+    async def started(
+        cls, place: Place, store: Store, *, parallel: int | None = None, notify: Note = print
+    ) -> AsyncIterator[LiveEngine]:
+        """The engine, after what dead processes left was put right; in the end all is given back.
+
+        Args:
+            place: where it works.
+            store: open until the end.
+            parallel: runs at once, over all orders; None: what the settings say.
+            notify: told what was put right, one line each.
+        """
+        for line in await recover(place, store):
+            notify(line)
+        listeners = _Listeners()
+        most = parallel or place.settings.parallel or PARALLEL
+        async with engine_room(place, store, parallel=most, publish=listeners.tell) as room:
+            looking = asyncio.create_task(_look_after(place, store, notify), name="leftovers")
+            try:
+                yield cls(place, store, room, listeners)
+            finally:
+                looking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await looking
+
+    @property
+    def engine(self) -> Engine:
+        return self._room.engine
+
+    def listen(self, listener: Callable[[RunEvent], None]) -> Callable[[], None]:
+        """Let somebody hear all that happens in the runs of this process, until they call what
+        this returns. They are called on the loop, must be quick and must not raise."""
+        return self._listeners.add(listener)
+
+    async def submit(
+        self, order: LiveOrder, *, labels: Mapping[str, str] | None = None, by: str | None = None
+    ) -> Started:
+        """Plan runs and begin to work them off.
+
+        Args:
+            order: what is asked for.
+            labels: of all its runs.
+            by: who asks; kept as the label `by`.
+
+        Raises:
+            UnknownName: a scenario, an agent or a lab that there is not.
+            InvalidInput: a scenario, a lab or an agent's file is broken.
+            DriverUnavailable: the lab cannot give such hosts here.
+            UsageError: the lab lacks what a scenario asks for; or too many runs.
+            Conflict: too many runs wait already.
+        """
+        waiting = len(await self.engine.list())
+        if waiting >= MOST_RUNS:
+            raise Conflict(f"{waiting} runs wait already", hint="wait until some of them are over")
+        marks = {**(labels or {}), **({BY: by} if by else {})}
+        found = await asyncio.to_thread(self._planned, order, marks)
+        specs = await self._prepared(found)
+        await self.engine.submit(specs, at_once=order.parallel)
+        kept = [self._kept(spec) for spec in specs]
+        return Started(str(specs[0].batch), tuple(kept))
+
+    async def cancel(self, run: str) -> bool:
+        """Stop a run and wait until its hosts are given back; False when it was over already.
+
+        Raises:
+            NotThere: there is no such run.
+            Conflict: another process works on it.
+        """
+        return await self.engine.cancel(run)
+
+    async def cancel_batch(self, batch: str) -> list[str]:
+        """Stop all runs of a batch that are not over; returns those that were stopped.
+
+        Raises:
+            NotThere: there is no such batch.
+        """
+        await asyncio.to_thread(self._store.batch, batch)
+        rows = await asyncio.to_thread(retry.unfinished, self._store, batch)
+        own = {run for run, _ in await self.engine.list()}
+        # The last first, so that none of them begins while others end.
+        going = [run for run in reversed(rows) if run in own]
+        stopped = await asyncio.gather(*map(self.engine.cancel, going))
+        return [run for run, done in zip(going, stopped, strict=True) if done]
+
+    async def retry(self, run: str) -> str:
+        """Plan a run anew that ended in `error` or was interrupted; returns the new run's id.
+
+        Raises:
+            NotThere: there is no such run.
+            Conflict: it is not over, has a verdict, was retried already, or needs what is not
+                configured here.
+        """
+        await self._prepared(await asyncio.to_thread(self._again, run))
+        return await self.engine.retry(run)
+
+    async def retry_batch(self, batch: str) -> list[str]:
+        """Plan all runs of a batch anew that errored and were not retried; returns the new ids.
+
+        Raises:
+            NotThere: there is no such batch.
+            Conflict: no run of it errored, or as `retry`.
+        """
+        await asyncio.to_thread(self._store.batch, batch)
+        errored = await asyncio.to_thread(retry.errored, self._store, batch)
+        if not errored:
+            raise Conflict(f"no run of the batch {batch} errored", hint="there is nothing to retry")
+        return [await self.retry(run) for run in errored]
+
+    async def list(self) -> list[tuple[str, RunState]]:
+        """The runs of this process that are not over, in the order submitted."""
+        return await self.engine.list()
+
+    async def close(self, *, at_once: bool = False) -> None:
+        """Start nothing more and give hosts back; a second call may say that it shall be at once.
+
+        Leaving `started` does the same; this is for whoever cannot wait to leave it.
+        """
+        self._room.at_once = self._room.at_once or at_once
+        await self.engine.close(at_once=at_once)
+
+    # on threads
+
+    def _planned(self, order: LiveOrder, labels: Mapping[str, str]) -> _Planned:
+        found = by_names(scenarios.catalogue(self._place), order.scenarios)
+        chosen = agents.named_agents(order.agents, self._place)
+        lab = labs.named_only(order.lab, self._place)
+        wanted = planning.Plan(
+            [planning.of_folder(each) for each in found], chosen, lab, order.repeat, labels
+        )
+        if wanted.size > MOST_RUNS:
+            raise UsageError(
+                f"{wanted.size} runs are more than {MOST_RUNS}", hint="order them in parts"
+            )
+        secrets = known_secrets(self._place, lab, agents.secret_variables(chosen))
+        specs, unmasked = planning.planned(wanted, self._store, secrets.mask)
+        return _Planned(specs, secrets, unmasked)
+
+    def _again(self, run: str) -> _Planned:
+        spec = retry.retriable(self._place, self._store, run)
+        variables = agents.secret_variables([spec.agent])
+        return _Planned([spec], known_secrets(self._place, spec.lab, variables), {})
+
+    async def _prepared(self, found: _Planned) -> Sequence[RunSpec]:
+        try:
+            return await self._room.prepared(found.specs, found.secrets, found.files)
+        except OpsDrillError as error:
+            mask_error(found.secrets.mask, error)
+            raise
+
+    def _kept(self, spec: RunSpec) -> RunSpec:
+        return masked_spec(self._room.mask(spec.lab), spec, self._room.files).spec
+
+
+def by_names(catalogue: Catalogue, words: Sequence[str]) -> list[LoadedScenario]:
+    """The scenarios that keys, `tag:NAME` and `pack:NAME` mean, each once; a path means nothing.
+
+    Raises:
+        UnknownName: there is no such key, tag or pack.
+        UsageError: no word at all.
+        InvalidInput: a selected scenario is broken.
+    """
+    if not words:
+        raise UsageError("no scenario is selected", hint="give a key, tag:NAME or pack:NAME")
+    known = catalogue.keys()
+    keys = {key.casefold() for key in known}
+    for word in words:
+        if word.partition(":")[0] not in ("tag", "pack") and word.casefold() not in keys:
+            raise UnknownName("scenario", word, known)
+    return catalogue.select(words)
+
+
+class _Listeners:
+    """Who hears of all that happens."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, Callable[[RunEvent], None]] = {}
+        self._number = 0
+
+    def add(self, listener: Callable[[RunEvent], None]) -> Callable[[], None]:
+        self._number += 1
+        number = self._number
+        self._all[number] = listener
+
+        def remove() -> None:
+            self._all.pop(number, None)
+
+        return remove
+
+    def tell(self, event: RunEvent) -> None:
+        for listener in list(self._all.values()):
+            listener(event)
+
+
+async def _look_after(place: Place, store: Store, notify: Note) -> None:
+    """Put right what processes beside this one leave when they die."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            owners = await asyncio.to_thread(store.running)
+            if any(owner is None or is_gone(owner) for _, owner in owners):
+                for line in await recover(place, store):
+                    notify(line)
+        except OpsDrillError as error:
+            notify(f"what other processes left could not be looked for: {error}")
