@@ -34,6 +34,7 @@ def rows_of(source: Source, ledger: Ledger) -> Iterator[dict[str, object]]:
             else:
                 ledger.warn("a line holds no JSON object and was left out")
     except Damaged as damage:
+        ledger.place = None
         ledger.lose(str(damage))
     ledger.place = None
     if bad is not None and bad.foreign:
@@ -54,6 +55,7 @@ def items_of(source: Source, path: str, ledger: Ledger) -> Iterator[dict[str, ob
             else:
                 ledger.lose(f"something in {path.removesuffix('.item')} is no object")
     except Damaged as damage:
+        ledger.place = None
         ledger.lose(str(damage))
     ledger.place = None
 

@@ -124,4 +124,4 @@ def test_items() -> None:
     ledger = Ledger(TOLD)
     assert list(items_of(source_of(b'{"m":[{"a":1},2,{"a":'), "m.item", ledger)) == [{"a": 1}]
     assert set(ledger.lost) == TOLD
-    assert "something in m is no object" in list(ledger.warnings())
+    assert "something in m is no object (item 2 of m)" in list(ledger.warnings())
