@@ -25,6 +25,7 @@ OPEN: frozenset[tuple[str, str]] = frozenset(
         ("GET", "/ready"),
         ("GET", "/api/v1/openapi.json"),
         ("POST", "/api/v1/session"),
+        ("POST", "/log-in"),
     }
 )
 """What takes no role at all."""
@@ -69,15 +70,38 @@ def _gate(role: Role, upload: int | None) -> Callable[[Request, Served], Awaitab
 
 
 async def admitted(request: HTTPConnection, service: Service) -> Caller:
-    """Who calls, found out once for a request.
+    """Who calls, as `known`, and a browser's change has its CSRF token as a header.
 
     Raises:
         Refused: nobody that is known, or a change from a browser without its CSRF token.
     """
-    known: Caller | None = getattr(request.state, "caller", None)
-    if known is None:
-        known = request.state.caller = await _found(request, service)
-    return known
+    who = await known(request, service)
+    check_csrf(request, who, request.headers.get(CSRF_HEADER))
+    return who
+
+
+async def known(request: HTTPConnection, service: Service) -> Caller:
+    """Who calls, found out once for a request.
+
+    Raises:
+        Refused: nobody that is known.
+    """
+    found: Caller | None = getattr(request.state, "caller", None)
+    if found is None:
+        found = request.state.caller = await _found(request, service)
+    return found
+
+
+def check_csrf(request: HTTPConnection, who: Caller, sent: str | None) -> None:
+    """Refuse a change from a browser's session without that session's CSRF token."""
+    if not who.session or request.scope["method"] in SAFE:
+        return
+    if sent is None or not who.sent(sent):
+        raise Refused(
+            403,
+            "a change from a browser's session must carry that session's CSRF token",
+            hint="send it as X-CSRF-Token; GET /api/v1/session tells it",
+        )
 
 
 async def _found(request: HTTPConnection, service: Service) -> Caller:
@@ -90,16 +114,7 @@ async def _found(request: HTTPConnection, service: Service) -> Caller:
     held = request.cookies.get(cookie_name(request, service))
     if held is None:
         raise unauthenticated("a token is needed")
-    who = _let_in(await service.call(service.access.by_session, held[:MOST_SECRET]))
-    if request.scope["method"] not in SAFE:
-        sent = request.headers.get(CSRF_HEADER)
-        if sent is None or not who.sent(sent):
-            raise Refused(
-                403,
-                "a change from a browser's session must carry that session's CSRF token",
-                hint="send it as X-CSRF-Token; GET /api/v1/session tells it",
-            )
-    return who
+    return _let_in(await service.call(service.access.by_session, held[:MOST_SECRET]))
 
 
 async def by_token(request: HTTPConnection, service: Service, secret: str) -> Caller:

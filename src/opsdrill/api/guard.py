@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opsdrill.api import problems
-from opsdrill.api.entry import OPEN, SAFE, admitted
+from opsdrill.api.entry import OPEN, SAFE, known
 from opsdrill.api.limits import Body
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.problems import Refused
@@ -82,7 +82,7 @@ class Guard:
 
         async def admit() -> None:
             if (scope["method"], scope["path"]) not in OPEN:
-                await admitted(connection, self._service)
+                await known(connection, self._service)
 
         try:
             self._check(connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,9 @@ _STATUS: Sequence[tuple[type[OpsDrillError], int]] = (
     (StoreError, 503),
 )
 """The first that fits counts."""
+
+ErrorPage = Callable[[HTTPConnection, ProblemDetails], Response | None]
+"""Shows an error to people, as `application.state.error_page`; None for who asks for no page."""
 
 _SHOWN = 200
 _LISTED = 100
@@ -189,18 +192,35 @@ def answer(
     errors: Sequence[ProblemItem] = (),
 ) -> Response:
     """The answer that says why a request was not done."""
+    told = details(status, detail, hint=hint, request=request_id(request), errors=errors)
+    page: ErrorPage | None = getattr(request.app.state, "error_page", None)
+    response = page(request, told) if page else None
+    if response is None:
+        body = told.model_dump(exclude_none=True)
+        response = JSONResponse(body, status, media_type=MEDIA)
+    response.headers.update(headers or {})
+    return response
+
+
+def details(
+    status: int,
+    detail: str,
+    *,
+    hint: str | None = None,
+    request: str | None = None,
+    errors: Sequence[ProblemItem] = (),
+) -> ProblemDetails:
+    """Why a request was not done; without a request, what came was none."""
     name, title = _TITLES.get(status, ("error", "Error"))
-    details = ProblemDetails(
+    return ProblemDetails(
         type=f"urn:opsdrill:problem:{name}",
         title=title,
         status=status,
         detail=printable(detail),
         hint=printable(hint) if hint else None,
-        instance=f"urn:opsdrill:request:{request_id(request)}",
+        instance=f"urn:opsdrill:request:{request or secrets.token_hex(8)}",
         errors=list(errors),
     )
-    body = details.model_dump(exclude_none=True)
-    return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA)
 
 
 def request_id(request: HTTPConnection) -> str:
