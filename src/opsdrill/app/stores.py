@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from opsdrill.app.wiring import Place
 from opsdrill.store.home import open_store
+from opsdrill.store.schema import VERSIONS
 from opsdrill.store.store import Store
 
 
@@ -26,3 +27,9 @@ def opened_store(place: Place) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def upgrade(place: Place) -> str:
+    """Bring the store up to date, or make it; returns its version. Raises as `opened_store`."""
+    with opened_store(place):
+        return VERSIONS[-1]

@@ -19,6 +19,7 @@ import typer
 from opsdrill import __version__
 from opsdrill.cli import (
     agents,
+    db,
     doctor,
     grade,
     hosts,
@@ -29,6 +30,8 @@ from opsdrill.cli import (
     run,
     runs,
     scenarios,
+    serve,
+    token,
 )
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
@@ -95,6 +98,9 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(scenarios.app, name="scenarios")
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(agents.app, name="agents")
+app.command("serve", cls=Command)(serve.serve)
+app.add_typer(token.app, name="token")
+app.add_typer(db.app, name="db")
 app.command("init", cls=Command)(init.init)
 app.command("doctor", cls=Command)(doctor.doctor)
 
