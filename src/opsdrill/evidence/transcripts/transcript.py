@@ -194,6 +194,7 @@ class Transcript:
             for kind in sorted(work.nameless):
                 why = "a call does not say its command or its path"
                 lost.setdefault(_KIND_TARGET.get(kind, "tool_calls"), why)
+            lost = {**work.hidden, **lost}
             for kind in sorted(work.unreturned):
                 for target in {_KIND_TARGET.get(kind), "tool_calls"} - {None}:
                     lost.setdefault(target or "", "a call has no result, so it may not have run")

@@ -9,6 +9,7 @@ from datetime import datetime
 from pydantic import JsonValue, ValidationError
 
 from opsdrill.errors import UsageError
+from opsdrill.evidence.transcripts.hidden_command import hides_command
 from opsdrill.evidence.transcripts.imported import Placing
 from opsdrill.evidence.transcripts.ledger import Ledger
 from opsdrill.evidence.transcripts.rows import too_deep
@@ -17,6 +18,8 @@ from opsdrill.model.job import AgentMessage, Outcome, Task, TaskStatus, ToolCall
 
 CALLS = ("executed_commands", "write_file", "update_file", "use_mcp_tool", "tool_calls")
 """The targets that hold calls."""
+_NAME = 60
+"""Characters of a tool's name that are told."""
 
 
 @dataclass(slots=True)
@@ -33,6 +36,20 @@ class _Call:
         """Whether it may have done something of its kind that nobody can read."""
         did = self.open or self.call.outcome not in ("failed", "refused")
         return did and self.call.kind != self.asked
+
+    @property
+    def hides(self) -> bool:
+        """Whether it may have run a command though its tool is no shell that is known."""
+        call = self.call
+        did = self.open or call.outcome != "refused"
+        strange = did and call.kind in ("other", "mcp")
+        return strange and hides_command(call.tool, call.arguments)
+
+    @property
+    def mute(self) -> bool:
+        """Whether nobody can read what its tool was given."""
+        did = self.open or self.call.outcome != "refused"
+        return did and self.call.kind in ("other", "mcp") and self.call.arguments is None
 
 
 @dataclass(slots=True)
@@ -215,6 +232,22 @@ class Work:
     def nameless(self) -> set[ToolKind]:
         """The kinds of calls that may have run though their command or path is not there."""
         return {each.asked for each in self._calls.values() if each.lacks}
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Why targets may lack something that a call of a strange tool did."""
+        lost: dict[str, str] = {}
+        for each in self._calls.values():
+            name = (each.call.tool or "")[:_NAME]
+            if each.hides:
+                why = f"the tool `{name}` may have run a command that it was given"
+                lost.setdefault("executed_commands", why)
+            if each.mute:
+                why = f"it does not say what the tool `{name}` was given"
+                targets = ("executed_commands", "tool_calls", "use_mcp_tool")
+                for target in targets if each.call.kind == "mcp" else targets[:2]:
+                    lost.setdefault(target, why)
+        return lost
 
     def said(self, id: str | None) -> str | None:
         """The message with this id, as it was told so far."""
