@@ -6,11 +6,12 @@ import asyncio
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from opsdrill.app import documents
 from opsdrill.app.recovery import recover
+from opsdrill.app.run_rows import row_value
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import UnknownName, UsageError
@@ -101,20 +102,12 @@ def page(place: Place, narrowed: RunFilter, *, limit: int, cursor: str | None) -
 
 def page_document(found: Page, *, lines: bool) -> bytes:
     """A page of runs for programs."""
-    rows = [_row(row) for row in found.rows]
+    rows = [row_value(row) for row in found.rows]
     return (
         documents.lines(rows)
         if lines
         else documents.document("runs", "runs", rows, cursor=found.cursor)
     )
-
-
-def _row(row: RunRow) -> dict[str, object]:
-    values = {part.name: getattr(row, part.name) for part in fields(row)}
-    for name in ("compliance", "remediation"):
-        pair = values[name]
-        values[name] = {"passed": pair[0], "total": pair[1]} if pair else None
-    return values
 
 
 def show(place: Place, run: str) -> Kept:

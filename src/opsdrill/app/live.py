@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 
 from opsdrill.app import agents, labs, planning, retry, scenarios
 from opsdrill.app.engine_room import EngineRoom, engine_room
+from opsdrill.app.events.followers import Followers
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
+from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.wiring import Place
 from opsdrill.errors import Conflict, OpsDrillError, UnknownName, UsageError
 from opsdrill.evidence.masked_spec import masked_spec
@@ -76,6 +78,9 @@ class LiveEngine:
     """Works off runs for as long as its process stays (see `started`).
 
     Calls are made on the loop that it was started on; whatever waits for the disk waits on threads.
+
+    Attributes:
+        followers: who follows the runs, of this process and of others.
     """
 
     def __init__(self, place: Place, store: Store, room: EngineRoom, listeners: _Listeners) -> None:
@@ -83,6 +88,7 @@ class LiveEngine:
         self._store = store
         self._room = room
         self._listeners = listeners
+        self.followers = Followers(store, self.listen)
 
     @classmethod
     @asynccontextmanager
@@ -103,9 +109,11 @@ class LiveEngine:
         most = parallel or place.settings.parallel or PARALLEL
         async with engine_room(place, store, parallel=most, publish=listeners.tell) as room:
             looking = asyncio.create_task(_look_after(place, store, notify), name="leftovers")
+            live = cls(place, store, room, listeners)
             try:
-                yield cls(place, store, room, listeners)
+                yield live
             finally:
+                await live.close(at_once=room.at_once)
                 looking.cancel()
                 with suppress(asyncio.CancelledError):
                     await looking
@@ -204,15 +212,18 @@ class LiveEngine:
         """
         self._room.at_once = self._room.at_once or at_once
         await self.engine.close(at_once=at_once)
+        await self.followers.close()
 
     # on threads
 
     def _planned(self, order: LiveOrder, labels: Mapping[str, str]) -> _Planned:
-        found = by_names(scenarios.catalogue(self._place), order.scenarios)
+        found = by_names(
+            scenarios.catalogue(self._place, kept_scenarios(self._store)), order.scenarios
+        )
         chosen = agents.named_agents(order.agents, self._place)
         lab = labs.named_only(order.lab, self._place)
         wanted = planning.Plan(
-            [planning.of_folder(each) for each in found], chosen, lab, order.repeat, labels
+            [planning.selected(each) for each in found], chosen, lab, order.repeat, labels
         )
         if wanted.size > MOST_RUNS:
             raise UsageError(

@@ -14,7 +14,6 @@ from opsdrill.model.scenario import Scenario
 from opsdrill.runner.phases.preflight import context_of
 from opsdrill.runner.tools import new_run_id
 from opsdrill.scenarios.load import LoadedScenario
-from opsdrill.store.shelf import KeptScenario
 from opsdrill.store.store import Store
 
 
@@ -38,21 +37,11 @@ class Selected:
     files: tuple[SupportFile, ...]
 
 
-def of_folder(loaded: LoadedScenario) -> Selected:
-    """A scenario that lies in a folder."""
+def selected(loaded: LoadedScenario) -> Selected:
+    """A scenario of the catalogue."""
     files = (SupportFile(f.source, f.digest, f.size, f.read) for f in loaded.files.values())
     folder = loaded.folder.resolve() if loaded.folder else None
     return Selected(loaded.scenario, loaded.version, folder, tuple(files))
-
-
-def of_shelf(kept: KeptScenario, store: Store) -> Selected:
-    """A scenario that the store keeps."""
-
-    def reader(digest: str) -> Callable[[], bytes]:
-        return lambda: store.file(digest)
-
-    files = (SupportFile(f.source, f.digest, f.size, reader(f.digest)) for f in kept.files)
-    return Selected(kept.scenario, kept.version, None, tuple(files))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from opsdrill.app.engine_room import engine_room
 from opsdrill.app.history import unfinished
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
+from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import OpsDrillError
@@ -134,12 +135,12 @@ def plan(place: Place, order: Order, store: Store) -> Batch:
         UsageError: the selection is empty, or no agent was named.
         InvalidInput: a scenario, a lab or an agent's file is broken.
     """
-    selected = scenarios.selected(place, order.scenarios)
+    selected = scenarios.selected(place, order.scenarios, kept_scenarios(store))
     chosen = agents.choose(order.agents, order.agent_config, place, order.agent_env)
     lab = labs.choose(order.lab, place)
     secrets = known_secrets(place, lab, agents.secret_variables(chosen))
     repeat = order.repeat or place.settings.repeat or 1
-    wanted = planning.Plan([planning.of_folder(each) for each in selected], chosen, lab, repeat)
+    wanted = planning.Plan([planning.selected(each) for each in selected], chosen, lab, repeat)
     specs, unmasked = planning.planned(wanted, store, secrets.mask)
     parallel = order.parallel or place.settings.parallel or 1
     return Batch(place, store, specs, parallel, secrets, unmasked)

@@ -1,0 +1,173 @@
+"""Who follows what: tails shared by all their followers, and limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+
+from opsdrill.app.events.news import News
+from opsdrill.app.events.position import Position
+from opsdrill.app.events.progress import Progress
+from opsdrill.app.events.run_news import sound
+from opsdrill.app.events.run_tail import RunFollower, RunTail, missed
+from opsdrill.app.events.runs_tail import RunsFollower, RunsTail
+from opsdrill.app.events.tail import Tail
+from opsdrill.errors import OpsDrillError
+from opsdrill.runner.engine import RunEvent
+from opsdrill.store.store import Store
+
+IN_ALL = 1000
+OF_ONE = 250
+"""Followers at once, and those of one caller."""
+QUIET_SECONDS = 15.0
+"""After so long without news a follower is told that it still follows."""
+
+
+class TooManyFollowers(OpsDrillError):
+    """Nobody more can follow now.
+
+    Args:
+        own: they are this caller's own.
+    """
+
+    fault = "operator"
+
+    def __init__(self, own: bool) -> None:
+        whose = f"you follow in {OF_ONE} places" if own else f"{IN_ALL} others follow"
+        super().__init__(f"no more events can be followed now: {whose}", hint="try again later")
+        self.own = own
+
+
+class Followers:
+    """Follows runs for callers; used on one loop.
+
+    Args:
+        listen: lets somebody hear all that the engine says, until what it returns is called.
+        quiet: seconds without news after which a follower is told so.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        listen: Callable[[Callable[[RunEvent], None]], Callable[[], None]],
+        *,
+        quiet: float = QUIET_SECONDS,
+    ) -> None:
+        self._store = store
+        self._tails: dict[tuple[str, str | None], Tail] = {}
+        self._callers: Counter[str] = Counter()
+        self._quiet = quiet
+        self._closed = False
+        self._stop_listening = listen(self._hear)
+
+    @property
+    def count(self) -> int:
+        """How many follow now."""
+        return self._callers.total()
+
+    @contextmanager
+    def admitted(self, caller: str) -> Iterator[None]:
+        """A place for one more follower.
+
+        Raises:
+            TooManyFollowers: there is none.
+        """
+        if self.count >= IN_ALL:
+            raise TooManyFollowers(own=False)
+        if self._callers[caller] >= OF_ONE:
+            raise TooManyFollowers(own=True)
+        self._callers[caller] += 1
+        try:
+            yield
+        finally:
+            self._callers[caller] -= 1
+            if not self._callers[caller]:
+                del self._callers[caller]
+
+    async def run(self, run: str, position: Position) -> AsyncIterator[News | None]:
+        """The news of one run from a place on, to its result; None when it is quiet.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        follower = RunFollower(await asyncio.to_thread(sound, self._store, run, position))
+        async for news in missed(self._store, run, follower):
+            yield news
+            if news.last:
+                return
+        tail = self._tail(("run", run), lambda: RunTail(self._store, run, follower.position))
+        with self._using(tail):
+            while not (tail.ended and self._closed):
+                number = tail.window.next
+                async for news in missed(self._store, run, follower):
+                    yield news
+                    if news.last:
+                        return
+                async for heard in self._heard(tail, number):
+                    if heard is None or follower.takes(heard):
+                        yield heard
+                    if heard is not None and heard.last:
+                        return
+                if tail.ended:
+                    return
+
+    async def runs(self, batch: str | None, last: Progress | None) -> AsyncIterator[News | None]:
+        """The states that the runs of a batch, or all, come to; None when it is quiet.
+
+        One who reads so slowly that news are gone comes to the end, and goes on from its place.
+        """
+        tail = self._tail(("batch", batch), lambda: RunsTail(self._store, batch))
+        assert isinstance(tail, RunsTail)
+        follower = RunsFollower({})
+        with self._using(tail):
+            number = tail.window.next
+            async for news in tail.missed(follower, last):
+                yield news
+            async for heard in self._heard(tail, number):
+                if heard is None or follower.takes(heard):
+                    yield heard
+
+    async def _heard(self, tail: Tail, number: int) -> AsyncIterator[News | None]:
+        """What a tail tells from a number on, until it ends or news are gone; None when quiet."""
+        while (found := tail.window.since(number)) is not None:
+            for news in found:
+                number += 1
+                yield news
+            if tail.ended and number == tail.window.next:
+                return
+            if not found and not await tail.window.wait(self._quiet):
+                yield None
+
+    async def close(self) -> None:
+        """Let all who follow come to their end."""
+        self._closed = True
+        self._stop_listening()
+        await asyncio.gather(*(tail.close() for tail in list(self._tails.values())))
+
+    def _hear(self, event: RunEvent) -> None:
+        for tail in list(self._tails.values()):
+            tail.hear(event)
+
+    def _tail(self, key: tuple[str, str | None], made: Callable[[], Tail]) -> Tail:
+        tail = self._tails.get(key)
+        if tail is None or tail.ended:
+            tail = self._tails[key] = made()
+            if self._closed:
+                tail.retire()
+            else:
+                tail.start()
+        return tail
+
+    @contextmanager
+    def _using(self, tail: Tail) -> Iterator[None]:
+        tail.users += 1
+        try:
+            yield
+        finally:
+            tail.users -= 1
+            if not tail.users:
+                tail.retire()
+                for key in [key for key, other in self._tails.items() if other is tail]:
+                    del self._tails[key]

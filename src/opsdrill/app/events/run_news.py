@@ -1,0 +1,145 @@
+"""What the store has of a run behind a position, as news in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opsdrill.app import documents
+from opsdrill.app.events.news import News
+from opsdrill.app.events.position import END, Position
+from opsdrill.model.event import JobEvent, ToolReturned
+from opsdrill.model.result import Phase, Result
+from opsdrill.store.store import Store, StoredRun
+
+MOST_NEWS = 200
+MOST_BYTES = 256 * 1024
+"""Of one look."""
+OUTPUT_SHOWN = 16 * 1024
+"""Characters of a tool call's output; the evidence has the whole."""
+
+OVER = ("done", "cancelled", "interrupted")
+_WORKED = "execute"
+
+
+def run_news(store: Store, run: str, position: Position) -> list[News]:
+    """What is behind a position, bounded: who gets some asks again from the last one's place.
+
+    Raises:
+        KeyError: there is no such run.
+    """
+    stored = store.get(run)
+    if position.attempt != stored.attempt:
+        position = Position(stored.attempt)
+    found: list[News] = []
+    size = 0
+    for news in _behind(store, stored, position):
+        found.append(news)
+        size += len(news.data)
+        if len(found) >= MOST_NEWS or size >= MOST_BYTES:
+            break
+    return found
+
+
+def sound(store: Store, run: str, position: Position) -> Position:
+    """A position, if the run ever came there; else the beginning.
+
+    Raises:
+        KeyError: there is no such run.
+    """
+    stored = store.get(run)
+    if position.attempt != stored.attempt or position.turns > len(list(_turns(stored.phases))):
+        return Position()
+    if position.events:
+        last = position.events - 1
+        found = next(iter(store.events(run, attempt=position.attempt, after=last - 1)), None)
+        if found is None or found[0] != last:
+            return Position()
+    return position
+
+
+def event_news(store: Store, run: str, position: Position) -> list[News]:
+    """The agent's events alone behind a position in the phase in which it works, bounded."""
+    found: list[News] = []
+    size = 0
+    for news in _events(store, run, position):
+        found.append(news)
+        size += len(news.data)
+        if len(found) >= MOST_NEWS or size >= MOST_BYTES:
+            break
+    return found
+
+
+def _behind(store: Store, stored: StoredRun, position: Position) -> Iterator[News]:
+    run = stored.spec.id
+    worked = False
+    for turn, phase in enumerate(_turns(stored.phases), 1):
+        ended = phase.status != "running"
+        if phase.name == _WORKED and not ended:
+            worked = True
+        if worked and (phase.name != _WORKED or ended):
+            # All that the agent did was kept before its phase ended.
+            for news in _events(store, run, position):
+                yield news
+                position = _place(news)
+            worked = False
+        if turn > position.turns:
+            position = Position(position.attempt, turn, position.events)
+            yield _phase_news(run, position, phase)
+    if worked:
+        for news in _events(store, run, position):
+            yield news
+            position = _place(news)
+    if stored.state in OVER:
+        yield _result_news(run, stored)
+
+
+def _turns(phases: tuple[Phase, ...]) -> Iterator[Phase]:
+    """Every beginning and every end of a phase, in order."""
+    for phase in phases:
+        yield Phase(name=phase.name, status="running", started_at=phase.started_at)
+        if phase.status != "running":
+            yield phase
+
+
+def _events(store: Store, run: str, position: Position) -> Iterator[News]:
+    attempt = position.attempt
+    after = position.events - 1
+    for seq, event in store.events(run, attempt=attempt, after=after):
+        yield _job_news(run, Position(attempt, position.turns, seq + 1), seq, event)
+
+
+def _phase_news(run: str, position: Position, phase: Phase) -> News:
+    about = {"run": run, "attempt": position.attempt}
+    return _news("phase", position, about, documents.of_model(phase, indented=False))
+
+
+def _job_news(run: str, position: Position, seq: int, event: JobEvent) -> News:
+    about: dict[str, object] = {"run": run, "attempt": position.attempt, "seq": seq}
+    if isinstance(event, ToolReturned) and event.output and len(event.output) > OUTPUT_SHOWN:
+        about["output_characters"] = len(event.output)
+        event = event.model_copy(update={"output": event.output[:OUTPUT_SHOWN]})
+    return _news("job", position, about, documents.of_model(event, indented=False))
+
+
+def _news(kind: str, position: Position, about: dict[str, object], what: bytes) -> News:
+    head = documents.written(about)[:-1]
+    data = b'%s,"%s":%s}' % (head, kind.encode(), what)
+    return News(kind, data, str(position), (position,))
+
+
+def _result_news(run: str, stored: StoredRun) -> News:
+    result = stored.result or Result(
+        run=run,
+        scenario=stored.spec.scenario.key,
+        agent=str(stored.spec.agent),
+        scenario_version=stored.spec.scenario_version,
+        state=stored.state,
+    )
+    return News("result", documents.of_model(result, indented=False), END, None, last=True)
+
+
+def _place(news: News) -> Position:
+    assert news.mark is not None
+    [position] = news.mark
+    assert isinstance(position, Position)
+    return position
