@@ -10,6 +10,8 @@ from opsdrill.model.run import RunSpec, StoredFile
 
 ID_LIMIT = 200
 """Characters of a run's id or a batch's."""
+MARK_LIMIT = 200
+"""Characters of a label's name or value, and those of a tag by which it is told from others."""
 ROW_TEXT = 500
 """Characters of a text in a listing; the whole text is in the result."""
 
@@ -17,12 +19,22 @@ OVER: frozenset[RunState] = frozenset({"done", "cancelled", "interrupted"})
 
 
 def check_new(spec: RunSpec) -> None:
-    """Raises UsageError for an id that no store can hold."""
+    """Raises UsageError for an id or a label that no store can hold."""
     for what, text in (("run", spec.id), ("batch", spec.batch or "")):
         if len(text) > ID_LIMIT:
             raise UsageError(
                 f"the id of a {what} has at most {ID_LIMIT} characters: {text[:40]}..."
             )
+    for name, value in spec.labels.items():
+        if max(len(name), len(value)) > MARK_LIMIT:
+            raise UsageError(
+                f"a label has at most {MARK_LIMIT} characters on either side: {name[:40]}..."
+            )
+
+
+def clipped_mark(tag: str) -> str:
+    """A tag as runs and scenarios are found by it."""
+    return tag[:MARK_LIMIT]
 
 
 def check_added(spec: RunSpec, result: Result) -> None:

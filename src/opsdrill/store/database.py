@@ -8,32 +8,63 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Integer,
+    Table,
+    create_engine,
+    event,
+    func,
+    literal,
+    make_url,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.sql.dml import Insert
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from opsdrill.errors import StoreError
+from opsdrill.errors import UsageError
+from opsdrill.store.refusals import WAIT_SECONDS, explain
 
-BUSY_MILLISECONDS = 30_000
+BUSY_MILLISECONDS = WAIT_SECONDS * 1000
+CONNECT_SECONDS = 10
+POOL, OVERFLOW = 10, 20
+"""Connections to a server that one process keeps, and how many more it opens for a while."""
 _WRITES = "opsdrill_writes"
+_UPGRADES = 0x6F70_7364
+"""The number of the lock that whoever brings a store up to date has on the server."""
 
 
 class Database:
     """Connections to one database; safe to use from several threads and processes.
 
     Args:
-        url: an SQLAlchemy URL, e.g. `sqlite:////data/store.db`.
+        url: an SQLAlchemy URL, e.g. `sqlite:////data/store.db` or `postgresql://me@server/drills`.
+
+    Raises:
+        UsageError: it is no URL of a database that a store can be in.
     """
 
     def __init__(self, url: str) -> None:
-        self.url = make_url(url)
-        self.where = self.url.database or self.url.render_as_string()
-        self.engine: Engine = create_engine(self.url)
-        if self.engine.dialect.name == "sqlite":
-            event.listen(self.engine, "connect", _set_up_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
+        self.url = read_url(url)
+        self.where = _where(self.url)
+        self.engine: Engine = _engine(self.url)
+        self._reader = self.engine
         self._writer = self.engine.execution_options(**{_WRITES: True})
+        if self.is_server:
+            # One state of the store for all queries of a transaction, as SQLite has it.
+            self._reader = self.engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+            self._writer = self.engine.execution_options(isolation_level="READ COMMITTED")
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is on a server, and no file."""
+        return self.engine.dialect.name != "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -42,12 +73,14 @@ class Database:
         Raises:
             StoreError: the database cannot be used; says why.
         """
-        with self._explained(), self.engine.begin() as connection:
+        with self._explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that writes; on SQLite it has the only write lock from its beginning.
+
+        On PostgreSQL several write at once; each query sees what is committed by then.
 
         Raises:
             StoreError: nothing was written; says why.
@@ -64,22 +97,59 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise _explain(error, self.where) from error
+            raise explain(error, self.where) from error
 
 
-def insert_or_ignore(connection: Connection, table: Table) -> Insert:
+def read_url(text: str) -> URL:
+    """A database's URL; PostgreSQL is spoken to by psycopg whether or not the URL says so.
+
+    Raises:
+        UsageError: this is no URL, or one of another kind of database. It never shows the URL.
+    """
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError(
+            "the URL of the database cannot be read",
+            hint="write it as postgresql://USER:PASSWORD@SERVER/DATABASE",
+        ) from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername != "sqlite":
+        raise UsageError(
+            f"a store cannot be in a database of the kind {url.drivername!r}",
+            hint="write its URL as postgresql://USER:PASSWORD@SERVER/DATABASE",
+        )
+    return url
+
+
+def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that can say what happens where its key is there already."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+def insert_or_ignore(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """An INSERT that leaves a row alone whose key is there already."""
-    return _insert(connection, table).on_conflict_do_nothing()
+    return insert(connection, table).on_conflict_do_nothing()
 
 
 def upsert(
     connection: Connection, table: Table, key: Sequence[str], update: Sequence[str]
-) -> Insert:
+) -> sqlite.Insert | postgresql.Insert:
     """An INSERT that sets the columns `update` where the unique `key` is there already."""
-    statement = _insert(connection, table)
+    statement = insert(connection, table)
     return statement.on_conflict_do_update(
         index_elements=list(key), set_={name: statement.excluded[name] for name in update}
     )
+
+
+def contains(connection: Connection, column: Column[str], text: str) -> ColumnElement[bool]:
+    """Whether a text stands in a column, as it is."""
+    find = func.instr if connection.dialect.name == "sqlite" else func.strpos
+    place = find(column, literal(text, column.type), type_=Integer)
+    return place > 0
 
 
 def lock_alone(connection: Connection, table: Table) -> None:
@@ -89,10 +159,64 @@ def lock_alone(connection: Connection, table: Table) -> None:
         connection.exec_driver_sql(f"LOCK TABLE {table.name} IN EXCLUSIVE MODE")
 
 
-def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+def lock_upgrade(connection: Connection) -> None:
+    """Nobody else makes the store, or brings it up to date, until this transaction ends."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(select(func.pg_advisory_xact_lock(_UPGRADES)))
+
+
+def encoding(connection: Connection) -> str:
+    """How the database encodes text, as it calls that itself."""
     if connection.dialect.name == "sqlite":
-        return sqlite.insert(table)
-    return postgresql.insert(table)
+        return "UTF8"
+    return str(connection.exec_driver_sql("SHOW server_encoding").scalar_one())
+
+
+def _engine(url: URL) -> Engine:
+    if url.drivername == "sqlite":
+        engine = create_engine(url, hide_parameters=True)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            pool_size=POOL,
+            max_overflow=OVERFLOW,
+            pool_timeout=WAIT_SECONDS,
+            pool_use_lifo=True,
+            # A server that was started anew in between is no error of the next call.
+            pool_pre_ping=True,
+            connect_args={"client_encoding": "utf8"},
+        )
+    except ImportError:
+        raise UsageError(
+            "a store on PostgreSQL needs psycopg, which is not installed",
+            hint="install it with `pip install 'opsdrill[postgresql]'`",
+        ) from None
+    event.listen(engine, "do_connect", _connect_in_time)
+    event.listen(engine, "connect", _set_up_postgresql)
+    return engine
+
+
+def _where(url: URL) -> str:
+    if url.drivername == "sqlite":
+        return url.database or url.render_as_string()
+    # Neither the password nor what else follows the address.
+    host = url.host or url.query.get("host") or "this machine"
+    port = f":{url.port}" if url.port else ""
+    return f"{url.database or url.username or 'postgres'} on {host}{port}"
+
+
+def _connect_in_time(_dialect: Any, _record: Any, _args: Any, options: dict[str, Any]) -> None:
+    options.setdefault("connect_timeout", CONNECT_SECONDS)
+
+
+def _set_up_postgresql(connection: Any, _record: object) -> None:
+    connection.autocommit = True
+    connection.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
+    connection.autocommit = False
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -124,27 +248,3 @@ def _begin_sqlite(connection: Connection) -> None:
     # A transaction that reads first and writes later fails at once when another one wrote between.
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-_REASONS = {
-    "SQLITE_FULL": ("the disk is full", "make room, then go on"),
-    "SQLITE_READONLY": ("it is read-only here", "choose a folder that you can write with --home"),
-    "SQLITE_CANTOPEN": ("it cannot be opened", "does the folder exist, and may you write in it?"),
-    "SQLITE_PERM": ("it may not be opened", "choose a folder that you can write with --home"),
-    "SQLITE_BUSY": (
-        f"another process kept it locked for {BUSY_MILLISECONDS // 1000} s",
-        "end that process, or wait for it",
-    ),
-    "SQLITE_CORRUPT": ("it is damaged", "restore it from a backup, or choose another --home"),
-    "SQLITE_NOTADB": ("it is no database", "move that file away, or choose another --home"),
-    "SQLITE_IOERR": ("reading or writing the disk failed", "is the disk full or broken?"),
-}
-
-
-def _explain(error: Exception, where: str) -> StoreError:
-    cause: Any = error.orig if isinstance(error, DBAPIError) else error
-    name = str(getattr(cause, "sqlite_errorname", ""))
-    for prefix, (reason, hint) in _REASONS.items():
-        if name.startswith(prefix):
-            return StoreError(f"the store {where} cannot be used: {reason}", hint=hint)
-    return StoreError(f"the store {where} cannot be used: {cause}")

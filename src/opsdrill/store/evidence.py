@@ -26,7 +26,7 @@ class SqlEvidence:
     def append_events(self, run: str, attempt: int, events: Sequence[tuple[int, JobEvent]]) -> None:
         bodies = [(seq, self._bodies.prepare(JOB_EVENT, event)) for seq, event in events]
         with self._database.write() as connection:
-            number, _ = queries.run_number(connection, run)
+            number, _ = queries.run_number(connection, run, keep=True)
             if bodies:
                 self._bodies.admit(connection, number, [body for _, body in bodies])
                 rows = [(seq, body.body) for seq, body in bodies]
@@ -117,7 +117,7 @@ class SqlEvidence:
         replace: bool = False,
     ) -> None:
         with self._database.write() as connection:
-            number, _ = queries.run_number(connection, run)
+            number, _ = queries.run_number(connection, run, keep=True)
             self._bodies.admit(connection, number, [body])
             queries.put_document(
                 connection, number, attempt, kind, body.body, name=name, replace=replace

@@ -23,6 +23,11 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def is_digest(text: str) -> bool:
+    """Whether this is a SHA-256 in hex."""
+    return _DIGEST.fullmatch(text) is not None
+
+
 class Files:
     """The folder of files; safe to use from several threads and processes.
 
@@ -95,7 +100,7 @@ class Files:
         return self.folder / "incoming"
 
     def _path(self, digest: str) -> Path:
-        if not _DIGEST.fullmatch(digest):
+        if not is_digest(digest):
             raise KeyError(digest)
         return self.folder / digest[:2] / digest[2:]
 

@@ -17,15 +17,22 @@ from opsdrill.store.sql import SqlStore
 from opsdrill.store.store import Store
 
 
-def open_store(home: Path) -> Store:
+def open_store(home: Path, url: str | None = None) -> Store:
     """The store of a data folder, made or brought up to date if need be.
 
+    Args:
+        home: the data folder.
+        url: the database, where it is on a server; the files lie in the data folder even so.
+
     Raises:
+        UsageError: the URL is none.
         StoreTooNew: a later OpsDrill wrote it.
         StoreError: it cannot be opened; says why.
     """
     _make(home)
     _make(home / FILES)
+    if url is not None:
+        return SqlStore(url, home / FILES)
     database = home / DATABASE
     try:
         # SQLite gives its other files the mode of this one.

@@ -74,6 +74,10 @@ class SqlLeases:
 
     def release(self, number: int) -> None:
         with self._database.write() as connection:
+            # The lease before its hosts, as everybody locks them, so that nobody waits in a circle.
+            connection.execute(
+                select(LEASES.c.number).where(LEASES.c.number == number).with_for_update()
+            )
             _delete(connection, [number])
 
     def leases(self) -> list[Lease]:

@@ -15,6 +15,7 @@ from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Grade, Phase, Result, RunState
 from opsdrill.model.run import RunSpec
+from opsdrill.model.scenario import Scenario
 from opsdrill.store import course
 from opsdrill.store.cursor import check_limit, decode, encode, microseconds
 from opsdrill.store.documents import ANSWERS, GRADE, RECORD, SPEC, dump
@@ -430,11 +431,16 @@ def _fits(kept: _Run, filter: RunFilter) -> bool:
             for name in ("scenario", "agent", "state", "verdict", "batch", "fault")
             for wanted in [getattr(filter, name)]
         )
-        and (filter.scenario_tag is None or filter.scenario_tag in spec.scenario.tags)
+        and _has_tag(spec.scenario, filter.scenario_tag)
         and all(spec.labels.get(name) == value for name, value in filter.labels)
         and (filter.since is None or spec.created_at >= filter.since)
         and (filter.until is None or spec.created_at < filter.until)
     )
+
+
+def _has_tag(scenario: Scenario, tag: str | None) -> bool:
+    known = (course.clipped_mark(one) for one in scenario.tags)
+    return tag is None or course.clipped_mark(tag) in known
 
 
 def _batch_row(id: str, runs: Sequence[_Run]) -> BatchRow:

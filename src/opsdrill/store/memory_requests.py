@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import RLock
 
-from opsdrill.store.requests import KEPT, LOST, Claimed, check_digest
+from opsdrill.store.requests import KEPT, LOST, Claimed, check_digest, check_key
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class MemoryRequests:
         self._entries: dict[tuple[str, str], _Entry] = {}
 
     def claim(self, who: str, key: str, digest: str, now: datetime) -> Claimed:
+        check_key(key)
         with self._lock:
             self._entries = {
                 place: entry

@@ -9,6 +9,7 @@ from threading import RLock
 from opsdrill.errors import NotThere
 from opsdrill.model.run import StoredFile
 from opsdrill.model.scenario import Scenario
+from opsdrill.store.course import clipped_mark
 from opsdrill.store.cursor import check_limit, decode_key, encode_key
 from opsdrill.store.memory_files import MemoryFiles
 from opsdrill.store.shelf import (
@@ -162,6 +163,7 @@ def _row(kept: KeptScenario) -> ScenarioRow:
 
 
 def _wanted(scenario: Scenario, search: str | None, tag: str | None) -> bool:
-    if tag is not None and tag not in scenario.tags:
+    tags = (clipped_mark(one) for one in scenario.tags)
+    if tag is not None and clipped_mark(tag) not in tags:
         return False
     return search is None or search.casefold() in words_of(scenario)

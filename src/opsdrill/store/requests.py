@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from opsdrill.errors import Conflict
+from opsdrill.errors import Conflict, UsageError
 
 KEPT = timedelta(hours=24)
 """How long an answer is kept."""
 LOST = timedelta(minutes=10)
 """After this long, a claim without an answer is one whose process is no more."""
+
+KEY_LIMIT = 200
+"""Characters of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class RequestBook(Protocol):
 
         Raises:
             Conflict: the key was used for something else.
+            UsageError: the key has more than 200 characters.
         """
 
     def answer(self, who: str, key: str, body: bytes) -> None:
@@ -47,6 +51,12 @@ class RequestBook(Protocol):
 
     def release(self, who: str, key: str) -> None:
         """Give up a claim without an answer, so that the key may be used again."""
+
+
+def check_key(key: str) -> None:
+    """Raises UsageError for a key that is too long to be kept."""
+    if len(key) > KEY_LIMIT:
+        raise UsageError(f"an idempotency key has at most {KEY_LIMIT} characters")
 
 
 def check_digest(key: str, known: str, digest: str) -> None:

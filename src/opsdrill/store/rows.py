@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row
 
-from opsdrill.model.result import PHASES, Grade, Phase, Result
+from opsdrill.model.result import PHASES, Grade, Phase, Result, RunState, Verdict
 from opsdrill.model.run import RunSpec
-from opsdrill.store.course import clipped, pair
+from opsdrill.store.course import clipped, clipped_mark, pair
 from opsdrill.store.cursor import microseconds, moment
-from opsdrill.store.store import Owner, RunRow
+from opsdrill.store.store import BatchRow, Owner, RunRow
 
 
 def planned(spec: RunSpec) -> dict[str, object]:
@@ -29,8 +30,43 @@ def planned(spec: RunSpec) -> dict[str, object]:
         "reason": "",
         "after_agent": False,
         "attempt": 0,
-        "created_at": microseconds(spec.created_at),
+        "created_at": created_at(spec),
     }
+
+
+def created_at(spec: RunSpec) -> int:
+    return microseconds(spec.created_at)
+
+
+def marks(spec: RunSpec) -> list[dict[str, object]]:
+    """The labels of a run and the tags of its scenario, as rows without the run."""
+    tags = sorted({clipped_mark(tag) for tag in spec.scenario.tags})
+    found = [("label", name, value) for name, value in spec.labels.items()]
+    found += [("tag", tag, "") for tag in tags]
+    created = created_at(spec)
+    return [
+        {"kind": kind, "name": name, "value": value, "created_at": created}
+        for kind, name, value in found
+    ]
+
+
+def batch(row: Row[*tuple[Any, ...]], alike: Sequence[Row[*tuple[Any, ...]]]) -> BatchRow:
+    """A batch, with how many of its runs are alike in scenario, agent, state and verdict."""
+    states: Counter[RunState] = Counter()
+    verdicts: Counter[Verdict] = Counter()
+    for group in alike:
+        states[group.state] += group.runs
+        if group.verdict is not None:
+            verdicts[group.verdict] += group.runs
+    return BatchRow(
+        id=row.id,
+        created_at=moment(row.created_at),
+        runs=states.total(),
+        states=states,
+        verdicts=verdicts,
+        scenarios=tuple(sorted({group.scenario for group in alike})),
+        agents=tuple(sorted({group.agent for group in alike})),
+    )
 
 
 def judged(judgement: Result | Grade) -> dict[str, object]:
@@ -118,6 +154,10 @@ def phases(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[Phase, ...]:
 
 def maybe_moment(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
+
+
+def maybe_microseconds(value: datetime | None) -> int | None:
+    return None if value is None else microseconds(value)
 
 
 def _pair(passed: int | None, total: int | None) -> tuple[int, int] | None:

@@ -1,15 +1,15 @@
-"""The store in a database: SQLite beside its folder of files."""
+"""The store in a database, SQLite or PostgreSQL, beside its folder of files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from opsdrill.errors import StoreDamaged
+from opsdrill.errors import NotThere, StoreDamaged
 from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.job import JobRecord
@@ -17,18 +17,28 @@ from opsdrill.model.result import Grade, Phase, Result
 from opsdrill.model.run import RunSpec
 from opsdrill.store import course, documents, queries, rows
 from opsdrill.store.bodies import Bodies
-from opsdrill.store.cursor import check_limit, decode, encode, microseconds, moment
+from opsdrill.store.cursor import check_limit, decode, encode, moment
 from opsdrill.store.database import Database
 from opsdrill.store.files import Files
 from opsdrill.store.grades import SqlGrades
 from opsdrill.store.lease_course import Gone
 from opsdrill.store.leases import SqlLeases
 from opsdrill.store.schema import prepare
-from opsdrill.store.store import Owner, Page, RunFilter, StoredRun
+from opsdrill.store.sql_access import SqlAccess
+from opsdrill.store.sql_files import SqlFiles
+from opsdrill.store.sql_requests import SqlRequests
+from opsdrill.store.sql_shelf import SqlShelf
+from opsdrill.store.store import (
+    BatchPage,
+    BatchRow,
+    Order,
+    Owner,
+    Page,
+    RunFilter,
+    StoredRun,
+)
 
 FOUND_LIMIT = 20
-PUT_AHEAD = timedelta(days=1)
-"""How long a file may wait for the run that it was put for."""
 
 
 class SqlStore(SqlGrades):
@@ -47,14 +57,16 @@ class SqlStore(SqlGrades):
     def __init__(
         self, url: str, files: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._files = Files(files)
-        super().__init__(Database(url), Bodies(self._files), clock)
+        folder = Files(files)
+        super().__init__(Database(url), Bodies(folder), clock)
+        self._files = SqlFiles(self._database, folder, clock)
+        self._shelf = SqlShelf(self._database, self._files, clock)
         try:
-            prepare(self._database)
+            prepare(self._database, files)
         except BaseException:
             self._database.close()
             raise
-        self._files.sweep()
+        folder.sweep()
 
     def close(self) -> None:
         self._database.close()
@@ -66,10 +78,11 @@ class SqlStore(SqlGrades):
         body = self._bodies.prepare(documents.SPEC, spec)
         digests = {file.digest for file in spec.files}
         with self._database.write() as connection:
-            run = queries.insert_run(connection, rows.planned(spec))
+            run = queries.insert_run(connection, spec, {})
             if run is None:
                 return
-            course.check_files(spec, queries.known_files(connection, digests))
+            known = queries.known_files(connection, digests, keep=True)
+            course.check_files(f"run {spec.id}", spec.files, known)
             queries.use_files(connection, run, digests)
             queries.planned_files(connection, digests)
             self._bodies.admit(connection, run, [body])
@@ -93,19 +106,19 @@ class SqlStore(SqlGrades):
         now = self._now()
         values = {"attempt": 1, "started_at": now}
         with self._database.write() as connection:
-            run = queries.insert_run(connection, rows.planned(spec) | values)
+            run = queries.insert_run(connection, spec, values)
             if run is None:
                 return
             self._bodies.admit(connection, run, [planned, *bodies.values()])
             queries.put_document(connection, run, 0, "spec", planned.body)
             for kind, part in bodies.items():
                 queries.put_document(connection, run, 1, kind, part.body)
-            self._end(connection, queries.run_to_change(connection, spec.id), result, now)
+            self._end(connection, queries.run_of(connection, spec.id), result, now)
             self._put_first(connection, run, body)
 
     def begin(self, run: str, owner: Owner) -> int:
         with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
+            row = queries.run_of(connection, run, change=True)
             course.check_begin(run, row.state)
             attempt = int(row.attempt) + 1
             values: dict[str, object] = {
@@ -120,12 +133,12 @@ class SqlStore(SqlGrades):
 
     def phase(self, run: str, attempt: int, phase: Phase) -> None:
         with self._database.write() as connection:
-            number, _ = queries.run_number(connection, run)
+            number, _ = queries.run_number(connection, run, keep=True)
             queries.put_phase(connection, number, attempt, rows.phase_columns(phase))
 
     def finish(self, run: str, result: Result, grade: Grade | None) -> None:
         with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
+            row = queries.run_of(connection, run, change=True)
             if row.state not in course.OVER:
                 self._end(connection, row, result, self._now())
                 if grade is not None:
@@ -134,7 +147,7 @@ class SqlStore(SqlGrades):
 
     def interrupt(self, run: str, reason: str) -> None:
         with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
+            row = queries.run_of(connection, run, change=True)
             if row.state in course.OVER:
                 return
             now = self._now()
@@ -166,42 +179,51 @@ class SqlStore(SqlGrades):
         with self._database.read() as connection:
             return queries.ids_from(connection, prefix, FOUND_LIMIT)
 
-    def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+    def page(
+        self,
+        filter: RunFilter,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        order: Order = "-created_at",
+    ) -> Page:
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
         with self._database.read() as connection:
-            found = queries.listed(connection, filter, limit + 1, after)
-        last = found[limit - 1] if len(found) > limit else None
-        return Page(
-            rows=tuple(rows.listed(row) for row in found[:limit]),
-            cursor=None if last is None else encode(last.created_at, last.number),
-        )
+            found = queries.listed(connection, filter, limit + 1, after, order)
+        return Page(tuple(rows.listed(row) for row in found[:limit]), _cursor(found, limit))
+
+    def count(self, filter: RunFilter, at_most: int = 10_000) -> int:
+        with self._database.read() as connection:
+            return queries.counted(connection, filter, at_most)
+
+    def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:
+        after = None if cursor is None else decode(cursor)
+        check_limit(limit)
+        with self._database.read() as connection:
+            found = queries.batches(connection, limit + 1, after)
+            return BatchPage(_batches(connection, found[:limit]), _cursor(found, limit))
+
+    def batch(self, id: str) -> BatchRow:
+        with self._database.read() as connection:
+            row = queries.batch(connection, id)
+            if row is None:
+                raise NotThere("batch", id)
+            return _batches(connection, [row])[0]
 
     def delete(self, run: str) -> None:
-        put_before = microseconds(self._clock() - PUT_AHEAD)
         with self._database.write() as connection:
-            row = queries.run_to_change(connection, run)
+            row = queries.run_of(connection, run, change=True)
             course.check_delete(run, row.state)
             used = queries.used_files(connection, row.number)
-            queries.delete_run(connection, row.number)
-            unused = queries.forget_unused(connection, used, put_before)
-        if not unused:
-            return
-        # Only now, when the rows are gone for good; and not those that came back meanwhile.
-        with self._database.write() as connection:
-            known = queries.known_files(connection, unused)
-            for digest in unused:
-                if digest not in known:
-                    self._files.remove(digest)
+            queries.delete_run(connection, row.number, row.batch)
+            unused = self._files.forget_unused(connection, used)
+        self._files.remove(unused)
 
     # files
 
     def put_file(self, content: bytes) -> str:
-        digest = self._files.put(content)
-        with self._database.write() as connection:
-            queries.put_file(connection, digest, len(content), self._now())
-            self._files.put(content)
-        return digest
+        return self._files.put(content)
 
     def file(self, digest: str) -> bytes:
         return self._files.read(digest)
@@ -210,6 +232,17 @@ class SqlStore(SqlGrades):
 
     def leases(self, owner: Owner, gone: Gone, *, seconds: float = LEASE_SECONDS) -> SqlLeases:
         return SqlLeases(self._database, owner, gone, self._clock, seconds)
+
+    # what an API needs beside the runs
+
+    def shelf(self) -> SqlShelf:
+        return self._shelf
+
+    def access(self) -> SqlAccess:
+        return SqlAccess(self._database)
+
+    def requests(self) -> SqlRequests:
+        return SqlRequests(self._database)
 
     # parts
 
@@ -239,3 +272,19 @@ class SqlStore(SqlGrades):
         queries.put_document(connection, row.number, row.attempt, "result", body.body)
         values = {"state": result.state, "ended_at": ended_at, **rows.judged(result)}
         queries.set_run(connection, row.number, values)
+
+
+def _cursor(found: Sequence[Row[*tuple[Any, ...]]], limit: int) -> str | None:
+    """The cursor behind a page, of rows that are one more than it where there is a next one."""
+    if len(found) <= limit:
+        return None
+    return encode(found[limit - 1].created_at, found[limit - 1].number)
+
+
+def _batches(
+    connection: Connection, found: Sequence[Row[*tuple[Any, ...]]]
+) -> tuple[BatchRow, ...]:
+    groups: dict[str, list[Row[*tuple[Any, ...]]]] = {row.id: [] for row in found}
+    for group in queries.batch_runs(connection, list(groups)):
+        groups[group.batch].append(group)
+    return tuple(rows.batch(row, groups[row.id]) for row in found)

@@ -9,6 +9,14 @@
     file_uses    which run uses which of them
     leases       which run has lasting hosts, or waits for them; the number is never used again
     lease_hosts  the machines of each
+    batches      a row a batch that has runs; it stands where its first run stands
+    marks        the labels of a run and the tags of its scenario, each to find runs by
+    scenarios    the shelf: a row a scenario, what a listing shows of its latest version
+    scenario_versions, scenario_tags, scenario_files
+                 every version whole; what the latest one is tagged; the files that any of them uses
+    tokens       who may do what; the secret as a hash only
+    sessions     browsers that logged in with a token, by the hash of what they hold
+    requests     idempotency keys of starts, with what was answered
 
 A run has a number of its own here, so that the rows below it stay small whatever its id is.
 Moments are microseconds since 1970 in UTC.
@@ -75,8 +83,10 @@ RUNS = Table(
 )
 # One index a filter, each in the order of a page.
 Index(None, RUNS.c.created_at, RUNS.c.number)
-for _name in ("scenario", "agent", "state", "verdict", "batch"):
+for _name in ("scenario", "agent", "state", "verdict", "batch", "fault"):
     Index(None, RUNS.c[_name], RUNS.c.created_at, RUNS.c.number)
+# A batch's runs are counted without reading them.
+Index(None, RUNS.c.batch, RUNS.c.state, RUNS.c.verdict, RUNS.c.scenario, RUNS.c.agent)
 
 
 def _run_key() -> Column[int]:
@@ -170,4 +180,111 @@ LEASE_HOSTS = Table(
     Column("lease", NUMBER, ForeignKey(LEASES.c.number), primary_key=True, autoincrement=False),
     Column("key", AnyText, primary_key=True),
     Column("name", AnyText, nullable=False),
+)
+
+BATCHES = Table(
+    "batches",
+    METADATA,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("id", AnyText, nullable=False, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Index(None, "created_at", "number"),
+    sqlite_autoincrement=True,
+)
+
+MARKS = Table(
+    "marks",
+    METADATA,
+    _run_key(),
+    Column("kind", Text, primary_key=True),
+    Column("name", AnyText, primary_key=True),
+    Column("value", AnyText, nullable=False),
+    # The run's, so that one index has a page's order.
+    Column("created_at", BigInteger, nullable=False),
+    Index(None, "kind", "name", "value", "created_at", "run"),
+)
+
+SCENARIOS = Table(
+    "scenarios",
+    METADATA,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("key", AnyText, nullable=False, unique=True),
+    Column("title", AnyText, nullable=False),
+    Column("tags", AnyText, nullable=False),
+    Column("hosts", AnyText, nullable=False),
+    Column("rules", Integer, nullable=False),
+    Column("words", AnyText, nullable=False),
+    Column("latest", Integer, nullable=False),
+    Column("version", AnyText, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("by", AnyText),
+    sqlite_autoincrement=True,
+)
+
+
+def _scenario_key() -> Column[int]:
+    key = ForeignKey(SCENARIOS.c.number)
+    return Column("scenario", NUMBER, key, primary_key=True, autoincrement=False)
+
+
+SCENARIO_VERSIONS = Table(
+    "scenario_versions",
+    METADATA,
+    _scenario_key(),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("version", AnyText, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("by", AnyText),
+    Column("form", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+SCENARIO_TAGS = Table(
+    "scenario_tags",
+    METADATA,
+    _scenario_key(),
+    Column("tag", AnyText, primary_key=True, index=True),
+)
+
+SCENARIO_FILES = Table(
+    "scenario_files",
+    METADATA,
+    _scenario_key(),
+    Column("digest", Text, ForeignKey(FILES.c.digest), primary_key=True, index=True),
+)
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", AnyText, primary_key=True),
+    Column("hash", AnyText, nullable=False, unique=True),
+    Column("name", AnyText, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("last_used_at", BigInteger),
+    Column("by", AnyText),
+)
+
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("hash", AnyText, primary_key=True),
+    Column("id", AnyText, nullable=False),
+    Column("token", AnyText, ForeignKey(TOKENS.c.id), nullable=False, index=True),
+    Column("csrf", AnyText, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+)
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("who", AnyText, primary_key=True),
+    Column("key", AnyText, primary_key=True),
+    Column("digest", AnyText, nullable=False),
+    Column("claimed_at", BigInteger, nullable=False, index=True),
+    Column("answer", LargeBinary),
 )
