@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from opsdrill.app.stores import opener
 from opsdrill.app.wiring import Place
 from opsdrill.errors import StoreError
 from opsdrill.grading.targets import collect
@@ -13,7 +14,6 @@ from opsdrill.model.scenario import Scenario
 from opsdrill.patterns import BoundedSearcher, Searcher, compile_pattern
 from opsdrill.scenarios.lint.check import Seen
 from opsdrill.store.folder import DATABASE
-from opsdrill.store.home import open_store
 from opsdrill.store.store import RunFilter, Store
 
 RUNS = 20
@@ -106,9 +106,9 @@ def kept_values(place: Place) -> Iterator[KeptRuns]:
     """The kept runs, where there are any; no data folder is made for it."""
     with BoundedSearcher() as searcher:
         store, trouble = None, None
-        if (place.home / DATABASE).is_file():
+        if place.settings.database_url or (place.home / DATABASE).is_file():
             try:
-                store = open_store(place.home)
+                store = opener(place)()
             except StoreError as error:
                 trouble = error.message
         try:

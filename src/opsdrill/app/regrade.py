@@ -15,6 +15,7 @@ from opsdrill.app import documents, scenarios
 from opsdrill.app.history import kept_runs, whole_id
 from opsdrill.app.imports import WITHOUT
 from opsdrill.app.secrets import mask_for
+from opsdrill.app.stores import opener
 from opsdrill.app.wiring import Place
 from opsdrill.grading.explain import counted
 from opsdrill.grading.flips import Flip
@@ -26,7 +27,6 @@ from opsdrill.runner.regrader import (
     regrade_here,
     regrade_in_processes,
 )
-from opsdrill.store.home import open_store
 from opsdrill.store.store import RunFilter, RunRow, Store
 
 __all__ = ["Flip", "Order", "Regrading", "document", "flip_lines", "regrading", "summary_rows"]
@@ -118,7 +118,7 @@ def regrading(place: Place, order: Order) -> Iterator[Regrading]:
         chunks = (
             regrade_here(store, names, manner)
             if len(names) <= ALONE
-            else regrade_in_processes(partial(open_store, place.home), names, manner)
+            else regrade_in_processes(opener(place), names, manner)
         )
         with closing(chunks):
             yield Regrading(len(names), chunks)

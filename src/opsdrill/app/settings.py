@@ -28,6 +28,8 @@ class Settings(Recorded):
 
     home: str | None = None
     """The data folder. Only in the file of the working folder, and in the environment."""
+    database_url: Annotated[str | None, Field(alias="database-url", repr=False)] = None
+    """The database on a server that the store is in; without it, a file in the data folder."""
     lab: str | None = None
     """Where hosts come from: as `--lab`."""
     agent: Annotated[tuple[str, ...], Field(strict=False)] | None = None
