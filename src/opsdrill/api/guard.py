@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opsdrill.api import problems
 from opsdrill.api.entry import OPEN, SAFE, known
-from opsdrill.api.limits import Body
+from opsdrill.api.limits import BODY_BYTES, STRANGER_BYTES, Body
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.problems import Refused
 from opsdrill.api.service import Service
@@ -80,9 +80,11 @@ class Guard:
     ) -> None:
         scope = connection.scope
 
-        async def admit() -> None:
-            if (scope["method"], scope["path"]) not in OPEN:
-                await known(connection, self._service)
+        async def admit() -> int:
+            if (scope["method"], scope["path"]) in OPEN:
+                return STRANGER_BYTES
+            await known(connection, self._service)
+            return BODY_BYTES
 
         try:
             self._check(connection)

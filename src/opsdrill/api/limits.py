@@ -16,6 +16,8 @@ BODY_BYTES = 2_000_000
 """Bytes of a body, but of an upload, which has a limit of its own."""
 DEPTH = 64
 """Objects and lists that may stand in each other in JSON."""
+STRANGER_BYTES = 10_000
+"""Bytes of a body that may come from somebody who is not known: a login."""
 BODY_SECONDS = 30.0
 """How long a body may take; an upload, each piece of it."""
 
@@ -30,12 +32,11 @@ class Body:
     Args:
         scope: of the request; its state may name, as `upload`, the bytes that an upload may have.
         receive: where the body comes from.
-        admit: called before anything is read; raises for a caller who may not send a body.
+        admit: called before anything is read; gives the bytes that a body may have which is no
+            upload, and raises for a caller who may not send one.
     """
 
-    def __init__(
-        self, scope: Scope, receive: Receive, admit: Callable[[], Awaitable[object]]
-    ) -> None:
+    def __init__(self, scope: Scope, receive: Receive, admit: Callable[[], Awaitable[int]]) -> None:
         headers = Headers(scope=scope)
         self._state = scope["state"]
         self._receive = receive
@@ -43,6 +44,7 @@ class Body:
         self._length = _length(headers)
         self._there = self._length not in (None, 0) or "transfer-encoding" in headers
         self._json = _is_json(headers.get("content-type", ""))
+        self._most: int | None = None
         self._got = 0
         self._done = False
 
@@ -54,14 +56,14 @@ class Body:
         """
         if not self._there or self._done:
             return await self._receive()
-        if not self._got:
-            await self._admit()
+        if self._most is None:
+            self._most = await self._admit()
         upload: int | None = self._state.get("upload")
         if upload is not None:
             return await self._piece(upload)
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._whole()
+                return await self._whole(self._most)
         except TimeoutError:
             raise _slow() from None
 
@@ -74,13 +76,13 @@ class Body:
         self._count(message, most)
         return message
 
-    async def _whole(self) -> Message:
+    async def _whole(self, most: int) -> Message:
         pieces: list[bytes] = []
         while not self._done:
             message = await self._receive()
             if message["type"] != "http.request":
                 return message
-            self._count(message, BODY_BYTES)
+            self._count(message, most)
             pieces.append(message.get("body", b""))
         body = b"".join(pieces)
         if self._json and too_deep(body):
