@@ -162,6 +162,7 @@ def parse_agent(text: str, folder: Path, names: AgentNames | None = None) -> Age
             argument=entry.argument,
             folder=str(names.folder),
             settings=settings if settings is not None and settings.written else None,
+            name=name,
         )
     known = ADAPTERS.names()
     if name not in known and name not in PRESETS:

@@ -14,7 +14,7 @@ from opsdrill.app.recovery import recover
 from opsdrill.app.run_rows import row_value
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
-from opsdrill.errors import UnknownName, UsageError
+from opsdrill.errors import NotThere, UnknownName, UsageError
 from opsdrill.evidence.recorder import assemble
 from opsdrill.evidence.stories import Differences, differences
 from opsdrill.hosts.lease import waits
@@ -25,11 +25,12 @@ from opsdrill.model.run import RunSpec
 from opsdrill.model.ticket import Ticket
 from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.store.folder import left_behind
-from opsdrill.store.store import Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
+from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store, StoredGrade, StoredRun
 
 __all__ = [
-    "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "evidence", "evidence_in",
-    "kept_runs", "page", "page_document", "show", "unfinished", "wanted", "whole_id",
+    "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "delete_in", "evidence",
+    "evidence_in", "kept_runs", "page", "page_document", "page_in", "show", "show_in", "there",
+    "unfinished", "waiting_runs", "wanted", "whole_id",
 ]  # fmt: skip
 
 STATES: tuple[RunState, ...] = get_args(RunState)
@@ -87,17 +88,34 @@ def wanted(
 def page(place: Place, narrowed: RunFilter, *, limit: int, cursor: str | None) -> Page:
     """Some runs, the newest first; one that waits for hosts says so in its reason."""
     with kept_runs(place) as store:
-        found = store.page(narrowed, limit=limit, cursor=cursor)
-        if all(row.state != "running" for row in found.rows):
-            return found
-        waiting = waits(store.leases(this_process(), is_gone).leases())
-        rows = (
-            replace(row, reason=waiting[row.id])
-            if row.state == "running" and row.id in waiting
-            else row
-            for row in found.rows
-        )
-        return replace(found, rows=tuple(rows))
+        return page_in(store, narrowed, limit=limit, cursor=cursor)
+
+
+def page_in(
+    store: Store,
+    narrowed: RunFilter,
+    *,
+    limit: int,
+    cursor: str | None,
+    order: Order = "-created_at",
+) -> Page:
+    """As `page`, in a store that is open, and in either order."""
+    found = store.page(narrowed, limit=limit, cursor=cursor, order=order)
+    if all(row.state != "running" for row in found.rows):
+        return found
+    waiting = waiting_runs(store)
+    rows = (
+        replace(row, reason=waiting[row.id])
+        if row.state == "running" and row.id in waiting
+        else row
+        for row in found.rows
+    )
+    return replace(found, rows=tuple(rows))
+
+
+def waiting_runs(store: Store) -> dict[str, str]:
+    """What each run that waits for hosts is waiting for."""
+    return waits(store.leases(this_process(), is_gone).leases())
 
 
 def page_document(found: Page, *, lines: bool) -> bytes:
@@ -117,16 +135,34 @@ def show(place: Place, run: str) -> Kept:
         UsageError: no run's id begins like this, or several do.
     """
     with kept_runs(place) as store:
-        name = whole_id(store, run)
-        kept = store.get(name)
-        record = store.record(name)
+        return show_in(store, whole_id(store, run))
+
+
+def show_in(store: Store, run: str) -> Kept:
+    """As `show`, of a run by its whole id in a store that is open.
+
+    Raises:
+        NotThere: there is no such run.
+    """
+    with there(run):
+        kept = store.get(run)
+        record = store.record(run)
         return Kept(
             kept,
             kept.result or unfinished(kept.spec, kept.state),
-            tuple(store.grades(name)),
-            tuple(store.hosts(name)),
+            tuple(store.grades(run)),
+            tuple(store.hosts(run)),
             differences(record) if record else None,
         )
+
+
+@contextmanager
+def there(run: str) -> Iterator[None]:
+    """What a store is asked of a run that may not be there. Raises NotThere."""
+    try:
+        yield
+    except KeyError:
+        raise NotThere("run", run) from None
 
 
 def evidence(place: Place, run: str) -> JobRecord:
@@ -158,9 +194,20 @@ def delete(place: Place, runs: Sequence[str]) -> list[str]:
     with kept_runs(place) as store:
         names = list(dict.fromkeys(whole_id(store, run) for run in runs))
         for name in names:
-            store.delete(name)
-            shutil.rmtree(left_behind(place.home, name), ignore_errors=True)
+            delete_in(place, store, name)
         return names
+
+
+def delete_in(place: Place, store: Store, run: str) -> None:
+    """Delete a run by its whole id, in a store that is open, with what its agent left.
+
+    Raises:
+        NotThere: there is no such run.
+        Conflict: it is running.
+    """
+    with there(run):
+        store.delete(run)
+    shutil.rmtree(left_behind(place.home, run), ignore_errors=True)
 
 
 def whole_id(store: Store, begins: str) -> str:

@@ -49,8 +49,12 @@ class AgentChoice(Recorded):
     folder: str | None = None
     settings: AgentSettings | None = None
     """What an `agents.yaml` says beside that."""
+    name: str | None = None
+    """What an `agents.yaml` calls it."""
 
     def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
         return self.adapter if self.argument is None else f"{self.adapter}:{self.argument}"
 
 

@@ -354,7 +354,7 @@ async def test_cancelling_what_is_over(world: MakeWorld) -> None:
 
 async def test_cancelling_what_is_not_there(world: MakeWorld) -> None:
     """A run that nobody planned cannot be cancelled."""
-    with pytest.raises(UsageError, match="no run nothing"):
+    with pytest.raises(UsageError, match="no run 'nothing'"):
         await world().engine.cancel("nothing")
 
 
@@ -443,7 +443,7 @@ async def test_follower_of_all_ends_when_all_are_over(world: MakeWorld) -> None:
 
 async def test_following_what_is_not_there(world: MakeWorld) -> None:
     """A run that nobody planned cannot be followed."""
-    with pytest.raises(UsageError, match="no run nothing"):
+    with pytest.raises(UsageError, match="no run 'nothing'"):
         await anext(aiter(world().engine.subscribe(["nothing"])))
 
 
