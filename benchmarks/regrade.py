@@ -30,6 +30,7 @@ from pydantic import TypeAdapter
 
 from opsdrill.grading.engine import Grader
 from opsdrill.model.job import AgentMessage, Coverage, Job, JobRecord, Seen, Task, ToolCall
+from opsdrill.model.outputs import apart
 from opsdrill.model.result import Grade, Result
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
@@ -130,7 +131,10 @@ def build(home: Path, count: int) -> None:
         grader = Grader(rules, searcher, scenario_version=version)
         records = [record(kind) for kind in range(KINDS)]
         grades = [grader.grade(made, ()) for made in records]
-    kept = [_packed(documents.RECORD, made) for made in records]
+    kept = [
+        (_packed(documents.RECORD, graded), _packed(documents.OUTPUTS, outputs))
+        for graded, outputs in map(apart, records)
+    ]
     judged = [_packed(documents.GRADE, made) for made in grades]
     for first in range(1, count + 1, 5000):
         numbers = range(first, min(first + 5000, count + 1))
@@ -146,7 +150,9 @@ def build(home: Path, count: int) -> None:
                 for number, made in zip(numbers, specs, strict=True)
             ])  # fmt: skip
             connection.execute(DOCUMENTS.insert(), [
-                _document(number, 1, "record", kept[number % KINDS]) for number in numbers
+                _document(number, 1, kind, body)
+                for number in numbers
+                for kind, body in zip(("record", "outputs"), kept[number % KINDS], strict=True)
             ])  # fmt: skip
             connection.execute(DOCUMENTS.insert(), [
                 _document(number, 1, "result", _packed(documents.RESULT, _result(made, grade)))
@@ -231,11 +237,16 @@ def megabytes(pid: int) -> float:
 
 LEAST = """
 import json, re, sqlite3, sys, zlib
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+unpack = {"json": bytes, "zlib": zlib.decompress, "zstd": zstd.decompress}
 found = 0
 pattern = re.compile(sys.argv[2], re.IGNORECASE)
 rows = sqlite3.connect(sys.argv[1]).execute("SELECT form, body FROM documents WHERE kind='record'")
 for form, body in rows:
-    tree = json.loads(zlib.decompress(body) if form == "zlib" else body)
+    tree = json.loads(unpack[form](body))
     calls = [call for task in tree["tasks"] for call in task["tool_calls"]]
     found += any(pattern.search(call["arguments"]["command"]) for call in calls)
 print(found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from sqlalchemy import Connection
+
+from opsdrill.errors import StoreDamaged
 from opsdrill.model.event import JOB_EVENT, JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
+from opsdrill.model.outputs import apart, together
 from opsdrill.store import documents, queries
 from opsdrill.store.bodies import Bodies, Prepared
 from opsdrill.store.database import Database
@@ -54,15 +58,26 @@ class SqlEvidence:
                 return
 
     def save_record(self, run: str, attempt: int, record: JobRecord) -> None:
-        self._save(run, attempt, "record", self._bodies.prepare(documents.RECORD, record))
+        bodies = self._record_bodies(record)
+        with self._database.write() as connection:
+            number, _ = queries.run_number(connection, run, keep=True)
+            self._seal(connection, number, attempt, bodies)
 
     def record(self, run: str) -> JobRecord | None:
         with self._database.read() as connection:
             number, attempt = queries.run_number(connection, run)
             body = queries.document(connection, number, attempt, "record")
+            given = queries.document(connection, number, attempt, "outputs")
         if body is None:
             return None
-        return self._bodies.read(documents.RECORD, body, f"the job record of run {run}")
+        what = f"the job record of run {run}"
+        record = self._bodies.read(documents.RECORD, body, what)
+        if given is None:
+            return record
+        try:
+            return together(record, self._bodies.read(documents.OUTPUTS, given, what))
+        except ValueError as error:
+            raise StoreDamaged(f"{what} cannot be read back") from error
 
     def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
         body = self._bodies.prepare(documents.ANSWERS, tuple(answers))
@@ -105,6 +120,23 @@ class SqlEvidence:
                 changed = self._bodies.read(documents.CHANGED, changes[name], what)
             found.append((facts, changed))
         return found
+
+    def _record_bodies(self, record: JobRecord) -> dict[str, Prepared]:
+        """The documents that a job record becomes."""
+        graded, outputs = apart(record)
+        bodies = {"record": self._bodies.prepare(documents.RECORD, graded)}
+        if outputs:
+            bodies["outputs"] = self._bodies.prepare(documents.OUTPUTS, outputs)
+        return bodies
+
+    def _seal(
+        self, connection: Connection, run: int, attempt: int, bodies: Mapping[str, Prepared]
+    ) -> None:
+        """Keep a job record whole, unless the attempt has one."""
+        if queries.document(connection, run, attempt, "record") is None:
+            self._bodies.admit(connection, run, bodies.values())
+            for kind, body in bodies.items():
+                queries.put_document(connection, run, attempt, kind, body.body)
 
     def _save(
         self,

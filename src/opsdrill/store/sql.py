@@ -98,7 +98,7 @@ class SqlStore(SqlGrades):
     ) -> None:
         course.check_added(spec, result)
         bodies = {
-            "record": self._bodies.prepare(documents.RECORD, record),
+            **self._record_bodies(record),
             "answers": self._bodies.prepare(documents.ANSWERS, tuple(answers)),
         }
         planned = self._bodies.prepare(documents.SPEC, spec)

@@ -2,7 +2,7 @@
 
     runs         a row a run, small: what a listing shows, and who works on it
     phases       a row a phase of an attempt
-    documents    what an attempt left: spec, result, record, answers, steps, hosts
+    documents    what an attempt left: spec, result, record, outputs, answers, ...
     events       what the agent did, a row an event, keyed by (run, attempt, seq)
     grades       every grade of a run, numbered, never overwritten
     files        the bodies that lie in the folder of files, by content

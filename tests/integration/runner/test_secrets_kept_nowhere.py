@@ -26,6 +26,11 @@ import pytest
 from opsdrill.evidence.forms import forms
 from opsdrill.hosts.driver import DRIVERS, DriverContext
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 pytestmark = pytest.mark.sandbox
 
 PROGRAM = Path(sys.executable).with_name("opsdrill")
@@ -224,6 +229,8 @@ class Place:
                         if isinstance(value, bytes):
                             with contextlib.suppress(zlib.error):
                                 yield f"{table}, unpacked", zlib.decompress(value)
+                            with contextlib.suppress(zstd.ZstdError):
+                                yield f"{table}, unpacked", zstd.decompress(value)
         yield "what was printed", self.printed
 
     def leaks(self) -> list[tuple[str, bytes, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +16,7 @@ from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Completion, Grade, Match, RuleResult
 from opsdrill.store import documents
 from opsdrill.store.cursor import decode, encode, microseconds, moment
-from opsdrill.store.documents import INLINE_LIMIT, Body, dump, load, pack, unpack
+from opsdrill.store.documents import INLINE_LIMIT, ZSTD_FROM, Body, Form, dump, load, pack, unpack
 from opsdrill.store.text import escape, unescape
 
 ANY = st.text(st.characters(codec=None))
@@ -84,7 +85,7 @@ def test_what_cannot_be_json_is_told() -> None:
         dump(TypeAdapter(object), object())
 
 
-@given(st.binary(max_size=3000))
+@given(st.binary(max_size=3000) | st.binary(min_size=1).map(lambda part: part * ZSTD_FROM))
 def test_packing_loses_nothing(content: bytes) -> None:
     body = pack(content)
     assert body is not None
@@ -95,16 +96,34 @@ def test_long_bodies_are_packed_and_too_long_ones_are_files() -> None:
     """Rows stay small."""
     packed = pack(b"x" * 1_000_000)
     assert packed is not None
-    assert packed.form == "zlib"
+    assert packed.form == "zstd"
     assert len(packed.data) < INLINE_LIMIT
+    shorter = pack(b"x" * (ZSTD_FROM - 1))
+    assert shorter is not None
+    assert shorter.form == "zlib"
     assert pack(bytes(range(256)) * 3) is not None
     noise = b"".join(n.to_bytes(4, "big") for n in range(1, 2**32, 2**32 // 20_000))
     assert pack(noise) is None
 
 
-def test_a_damaged_packing_is_told() -> None:
+@pytest.mark.parametrize("form", ["zlib", "zstd"])
+def test_a_damaged_packing_is_told(form: Form) -> None:
     with pytest.raises(StoreError, match="damaged"):
-        unpack(Body("zlib", b"nonsense"), "it")
+        unpack(Body(form, b"nonsense"), "it")
+
+
+def test_one_wrong_byte_of_a_long_body_is_told() -> None:
+    """The sum that stands behind the packed bytes says that they are not what was packed."""
+    packed = pack(bytes(range(256)) * ZSTD_FROM)
+    assert packed is not None
+    wrong = packed.data[:-1] + bytes((packed.data[-1] ^ 1,))
+    with pytest.raises(StoreError, match="damaged"):
+        unpack(Body("zstd", wrong), "it")
+
+
+def test_what_zlib_packed_before_zstd_was_there_is_read() -> None:
+    content = b"x" * 1_000_000
+    assert unpack(Body("zlib", zlib.compress(content, 1)), "it") == content
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(0, 2**62))
