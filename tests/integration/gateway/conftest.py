@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import Gateway
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.hosts.driver import DriverContext, Fleet, Host
@@ -141,10 +143,31 @@ def recorder() -> Recorder:
     return made
 
 
-@pytest_asyncio.fixture
-async def drill(fleet: Fleet, tmp_path: Path) -> AsyncIterator[Drill]:
+@asynccontextmanager
+async def opened(
+    hosts: Mapping[str, Host],
+    folder: Path,
+    *,
+    deny: Sequence[str] = (),
+    command_seconds: float | None = None,
+    known_input: bytes = b"",
+) -> AsyncIterator[Drill]:
+    """A gateway in front of hosts."""
     need("ssh")
     kept = recorder()
-    async with Gateway(fleet.hosts, kept) as gateway:
-        gateway.ssh_config(tmp_path)
-        yield Drill(dict(fleet.hosts), gateway, kept, tmp_path)
+    with closing(DenyList(deny)) as denied:
+        async with Gateway(
+            hosts,
+            kept,
+            deny=denied if deny else None,
+            command_seconds=command_seconds,
+            known_input=known_input,
+        ) as gateway:
+            gateway.ssh_config(folder)
+            yield Drill(dict(hosts), gateway, kept, folder)
+
+
+@pytest_asyncio.fixture
+async def drill(fleet: Fleet, tmp_path: Path) -> AsyncIterator[Drill]:
+    async with opened(fleet.hosts, tmp_path) as made:
+        yield made

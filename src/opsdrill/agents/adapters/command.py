@@ -25,7 +25,7 @@ class CommandAdapter:
     """Starts a program with the ticket, and sees to it that nothing of it is left."""
 
     name = "command"
-    keeps = frozenset({"budgets", "environment", "transcript"})
+    keeps = frozenset({"budgets", "deny", "environment", "transcript"})
 
     def __init__(self, context: AdapterContext) -> None:
         self._context = context

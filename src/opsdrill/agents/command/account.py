@@ -113,7 +113,7 @@ class _Telling:
             (task.id, Witnessed(task.host, call))
             for task in self._record.tasks
             for call in task.tool_calls
-            if call.witness == "gateway" and call.outcome != "refused"
+            if call.witness == "gateway" and (call.outcome != "refused" or call.kind == "shell")
         ]
         hosts = self._hosts
         told = self._record.model_copy(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.agents.adapter import AdapterContext, Assignment
-from opsdrill.agents.command.account import Account, read_account, report_account
+from opsdrill.agents.command.aftermath import Aftermath
 from opsdrill.agents.command.kept import KeptFiles
 from opsdrill.agents.command.surroundings import (
     Layout,
@@ -24,29 +24,24 @@ from opsdrill.agents.command.surroundings import (
     room_for,
     ticket_words,
 )
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import Gateway
 from opsdrill.agents.isolation.confined import Confined, Ending
 from opsdrill.agents.isolation.probe import why_not_isolated
 from opsdrill.agents.isolation.room import Room
 from opsdrill.agents.ticket_desk import TicketDesk
-from opsdrill.errors import AgentUnavailable, OpsDrillError
+from opsdrill.errors import AgentUnavailable
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import (
-    Covered,
     Isolated,
     JobCreated,
     JobEnded,
     JobEvent,
-    Posted,
     Resolved,
     TaskCreated,
     TaskEnded,
 )
-from opsdrill.model.job import Coverage, Seen, TaskStatus
-
-_SEEN = Seen(state="whole", why="seen by the gateway in front of the hosts")
-_UNNAMED = Seen(state="unavailable", why="the agent names no tasks: there is one for each host")
-_PAST = "the agent was not isolated: it may have reached a host past the gateway"
+from opsdrill.model.job import TaskStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +103,29 @@ class CommandJob:
         reports = _Reports(recorder, assignment.operational_rules)
         ticket, hosts = assignment.ticket, assignment.hosts
         desk = TicketDesk(ticket, tuple(hosts), assignment.operational_rules, reports)
-        gateway = Gateway(hosts, reports, agent=self._name, users=assignment.users)
         with (
+            closing(DenyList(self._context.settings.deny)) as deny,
             _folders(self._context.keep) as place,
             closing(KeptFiles(place.kept, recorder.mask)) as kept,
         ):
             layout = Layout.isolated() if refused is None else Layout.plain(place.plain)
-            after = _Aftermath(recorder, gateway, desk, kept, frozenset(hosts))
+            words = ticket_words(
+                ticket, tuple(hosts), assignment.operational_rules, assignment.users
+            )
+            gateway = Gateway(
+                hosts,
+                reports,
+                agent=self._name,
+                users=assignment.users,
+                deny=deny if self._context.settings.deny else None,
+                command_seconds=assignment.command_seconds,
+                known_input=words.encode(errors="surrogateescape"),
+            )
+            after = Aftermath(recorder, gateway, desk, kept, frozenset(hosts))
             status: TaskStatus = "cancelled"
             async with desk, gateway:
                 try:
-                    room = self._room(assignment, layout, desk, gateway, place)
+                    room = self._room(assignment, words, layout, place, desk=desk, gateway=gateway)
                     ending, spent = await self._run(room, kept)
                     status = "timed_out" if spent else "completed"
                 finally:
@@ -132,10 +139,12 @@ class CommandJob:
     def _room(
         self,
         assignment: Assignment,
+        words: str,
         layout: Layout,
+        place: _Place,
+        *,
         desk: TicketDesk,
         gateway: Gateway,
-        place: _Place,
     ) -> Room:
         gateway.ssh_config(place.keys, seen_as=Path(layout.ssh))
         context = self._context
@@ -148,14 +157,13 @@ class CommandJob:
         hidden = [*context.hidden]
         if context.scenario_folder is not None:
             hidden.append(context.scenario_folder)
-        hosts, rules = tuple(assignment.hosts), assignment.operational_rules
         return room_for(
             self._program,
             path_of(self._program, context.folder or Path()),
             layout,
             links,
-            ticket_words(assignment.ticket, hosts, rules, assignment.users),
-            hosts=hosts,
+            words,
+            hosts=tuple(assignment.hosts),
             variables=passed(self._program, context.settings.environment),
             hidden=hidden,
             transcripts=self._transcripts,
@@ -218,82 +226,6 @@ async def _to_the_end(work: Coroutine[None, None, None]) -> None:
     doing.result()
     if cancelled is not None:
         raise cancelled
-
-
-class _Aftermath:
-    """What is said when the program is gone: its own report, and the ends of the tasks.
-
-    Attributes:
-        fault: why nothing more can be kept, if that is so.
-    """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        gateway: Gateway,
-        desk: TicketDesk,
-        kept: KeptFiles,
-        hosts: frozenset[str],
-    ) -> None:
-        self._recorder = recorder
-        self._gateway = gateway
-        self._desk = desk
-        self._kept = kept
-        self._hosts = hosts
-        self.fault: OpsDrillError | None = None
-
-    async def tell(self, status: TaskStatus, *, isolated: bool, looked_for: bool) -> None:
-        """Close everything that still listens, then say it."""
-        await self._desk.close()
-        await self._gateway.close(status)
-        self._kept.close()
-        self.fault = self._gateway.fault or self._desk.fault
-        if self.fault is not None:
-            return
-        account = (
-            await asyncio.to_thread(read_account, self._kept.transcripts)
-            if looked_for
-            else "the agent leaves no transcript that is known"
-        )
-        coverage = self._coverage(account, isolated)
-        self._recorder.record(Covered(coverage=coverage))
-        if isinstance(account, Account):
-            guarded = coverage.of("executed_commands").state == "whole"
-            report_account(account, self._recorder, self._hosts, guarded=guarded)
-        self._end_tasks(status)
-        if self._desk.summary is not None:
-            self._recorder.record(Posted(author="agent", body=self._desk.summary))
-
-    def _coverage(self, account: Account | str, isolated: bool) -> Coverage:
-        own = "what the agent did on its own machine is in its transcript only"
-        base = Coverage(
-            default=_SEEN,
-            executed_commands=None if isolated else Seen(state="partial", why=_PAST),
-            tool_calls=Seen(state="partial", why=own),
-            task_description=_UNNAMED,
-        )
-        if isinstance(account, str):
-            unseen = Seen(state="unavailable", why=account)
-            base = base.model_copy(update={"use_mcp_tool": unseen, "agent_messages": unseen})
-        else:
-            base = base.model_copy(update=dict(account.seen))
-        return self._gateway.coverage(base)
-
-    def _end_tasks(self, status: TaskStatus) -> None:
-        """Each ends with its last command, so that turns can be told from the times."""
-        stop_reason = None if status == "completed" else "stopped before its end"
-        for task in self._recorder.job_record().tasks:
-            ends = [call.ended_at for call in task.tool_calls if call.witness != "agent"]
-            times = [at for at in (*ends, task.started_at) if at is not None]
-            self._recorder.record(
-                TaskEnded(
-                    task=task.id,
-                    status=status,
-                    stop_reason=stop_reason,
-                    summary=self._desk.summaries.get(task.host),
-                    at=max(times) if times else None,
-                )
-            )
 
 
 def _how(status: int | None) -> str:

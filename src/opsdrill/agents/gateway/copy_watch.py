@@ -105,8 +105,8 @@ class ScpWatch(CommandWatch):
         if self._target is None:
             self._lost()
 
-    async def sent(self, data: bytes) -> None:
-        rest = data
+    async def sent(self, data: bytes) -> bytes:
+        rest = await super().sent(data)
         while rest and self._target is not None:
             if self._content:
                 passed = min(self._content, len(rest))
@@ -122,6 +122,7 @@ class ScpWatch(CommandWatch):
             elif end:
                 await self._read(bytes(self._line))
                 self._line.clear()
+        return data
 
     def came(self, stream: Stream, data: bytes) -> bytes:
         return data

@@ -7,11 +7,28 @@ from dataclasses import dataclass, field
 
 import asyncssh
 
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayChannel, GatewayConnection
 from opsdrill.agents.gateway.passage import Passage
 from opsdrill.agents.gateway.witness import TOOL, Witness
+from opsdrill.errors import OpsDrillError
 from opsdrill.hosts.driver import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What binds an agent's commands, and what is known of it.
+
+    Args:
+        deny: refuses commands; None: none is forbidden.
+        command_seconds: the time limit of a command; None: there is none.
+        known_input: as of `GivenInput`.
+    """
+
+    deny: DenyList | None = None
+    command_seconds: float | None = None
+    known_input: bytes = b""
 
 
 @dataclass(slots=True)
@@ -21,12 +38,14 @@ class House:
     Attributes:
         key: the one key that opens them.
         passages: every session under way.
+        rules: what binds commands.
         shut: the gateway is closed.
     """
 
     key: asyncssh.SSHKey
     witness: Witness
     passages: set[Passage] = field(default_factory=set)
+    rules: Rules = field(default_factory=Rules)
     shut: bool = False
 
 
@@ -100,6 +119,23 @@ class Door(asyncssh.SSHServer):
     @property
     def host(self) -> Host:
         return self._host
+
+    @property
+    def rules(self) -> Rules:
+        return self._house.rules
+
+    async def refuses(self, command: str) -> str | None:
+        """Why a command may not run, or None.
+
+        Raises:
+            NotRecorded: nobody can say that any more; the gateway's fault says why.
+        """
+        if self._house.rules.deny is None:
+            return None
+        try:
+            return await self._house.rules.deny.refuses(command)
+        except OpsDrillError as error:
+            raise self._house.witness.failed(error) from error
 
     @property
     def witness(self) -> Witness:

@@ -12,9 +12,10 @@ from typing import Self
 
 import asyncssh
 
+from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayConnection
-from opsdrill.agents.gateway.door import Door, House
+from opsdrill.agents.gateway.door import Door, House, Rules
 from opsdrill.agents.gateway.witness import Witness
 from opsdrill.agents.task import Reports
 from opsdrill.errors import OpsDrillError
@@ -35,6 +36,10 @@ class Gateway:
         reports: where events go.
         agent: how the tasks call the agent.
         users: who is meant on a host where the client names nobody, if that is not root.
+        deny: refuses commands before they run.
+        command_seconds: when a command is killed with all that it started.
+        known_input: a text whose end may be a command's input without being a gap in the record:
+            the ticket, where `ssh` finds it as its standard input.
     """
 
     def __init__(
@@ -44,13 +49,17 @@ class Gateway:
         *,
         agent: str | None = None,
         users: Mapping[str, str] | None = None,
+        deny: DenyList | None = None,
+        command_seconds: float | None = None,
+        known_input: bytes = b"",
     ) -> None:
         self._hosts = dict(hosts)
         self._users = dict(users or {})
         self._witness = Witness(reports, agent)
         self._client_key = asyncssh.generate_private_key("ssh-ed25519")
         self._host_key = asyncssh.generate_private_key("ssh-ed25519")
-        self._house = House(self._client_key.convert_to_public(), self._witness)
+        rules = Rules(deny, command_seconds, known_input)
+        self._house = House(self._client_key.convert_to_public(), self._witness, rules=rules)
         self._servers: dict[str, asyncio.Server] = {}
         self._connections: set[GatewayConnection] = set()
         self._idle = asyncio.Event()

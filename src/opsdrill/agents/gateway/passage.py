@@ -14,6 +14,7 @@ import asyncssh
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayConnection
 from opsdrill.agents.gateway.shell_text import as_text
+from opsdrill.agents.gateway.time_limit import FORBIDDEN, Stopped, TimeLimit, refused
 from opsdrill.agents.gateway.watch import Malformed, Watch
 from opsdrill.agents.gateway.watches import watch_for
 from opsdrill.agents.gateway.witness import TOOL, NotRecorded
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _NOT_STARTED = 255
 """The exit status for what could not be started, as `ssh` itself has it."""
+_LAST_WORDS_SECONDS = 1.0
+"""Seconds in which the output of what was killed is passed on."""
 _LOST = "the connection was lost"
 _SHUT = "the gateway was closed"
 _UNKNOWN = "what is not recorded is not passed on"
@@ -46,6 +49,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         self._terminal: Terminal | None = None
         self._environment: dict[str, str] = {}
         self._request: SessionRequest | None = None
+        self._text: str | None = None
         self._watch: Watch | None = None
         self._work: asyncio.Task[None] | None = None
         self._why_cut: str | None = None
@@ -53,6 +57,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         self._waiting = 0
         self._eof = False
         self._more = asyncio.Event()
+        self._no_more = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._size: tuple[int, int] | None = None
@@ -119,7 +124,8 @@ class Passage(asyncssh.SSHServerSession[bytes]):
 
     def _start(self, request: SessionRequest, text: str | None) -> bool:
         """Record it; what cannot be recorded is not begun."""
-        self._request, self._watch = watch_for(self._door, request, text)
+        self._text = text
+        self._request, self._watch = watch_for(self._door, request, text, self._tell_refused)
         try:
             self._watch.begin()
         except NotRecorded:
@@ -185,22 +191,28 @@ class Passage(asyncssh.SSHServerSession[bytes]):
     async def _pass(self) -> None:
         """Open the session, pass on what comes, record how it ended, then tell the client."""
         assert self._request is not None and self._watch is not None
-        end, outcome = SessionEnd(reason=_UNKNOWN), "failed"
+        end, status = SessionEnd(reason=_UNKNOWN), _NOT_STARTED
+        otherwise: Outcome = "failed"
+        told: str | None = None
         try:
+            await self._must_be_allowed()
             end = await self._conversation(self._request, self._watch)
         except asyncio.CancelledError:
             end = SessionEnd(reason=self._why_cut)
         except HostError as error:
             end = SessionEnd(reason=error.message)
-            outcome = "failed" if isinstance(error, HostUnreachable) else "refused"
+            otherwise = "failed" if isinstance(error, HostUnreachable) else "refused"
+        except Stopped as stopped:
+            end, otherwise = SessionEnd(reason=stopped.why), stopped.outcome
+            told, status = stopped.told, stopped.status
         except Malformed as error:
             end = SessionEnd(reason=str(error))
         except NotRecorded:
             pass
         finally:
-            self._over(self._watch, end, "refused" if outcome == "refused" else "failed")
+            self._over(self._watch, end, otherwise)
             self._door.left(self)
-            self._tell(end)
+            self._tell(end, status, told)
 
     def _over(self, watch: Watch, end: SessionEnd, otherwise: Outcome) -> None:
         if end.exit_code is not None:
@@ -211,8 +223,8 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         else:
             watch.over(otherwise, None, end.reason)
 
-    def _tell(self, end: SessionEnd) -> None:
-        """Tell the client how it ended, or why it gets nothing."""
+    def _tell(self, end: SessionEnd, status: int, told: str | None) -> None:
+        """Tell the client how it ended, or why it gets nothing, with a status for that."""
         if self._channel is None:
             return
         if end.exit_code is not None:
@@ -220,18 +232,40 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         elif end.signal is not None:
             self._channel.exit_with_signal(end.signal)
         else:
-            reason = end.reason or "nobody knows how it ended"
             with suppress(BrokenPipeError):
-                self._channel.write_stderr(f"opsdrill: {reason}\r\n".encode(errors="replace"))
-            self._channel.exit(_NOT_STARTED)
+                self._channel.write_stderr(
+                    self._words(told or end.reason or "nobody knows how it ended")
+                )
+            self._channel.exit(status)
+
+    def _words(self, told: str) -> bytes:
+        """A line of ours for the client's standard error."""
+        ends = "\r\n" if self._terminal is not None else "\n"
+        return f"opsdrill: {told}{ends}".encode(errors="replace")
+
+    async def _tell_refused(self, why: str) -> None:
+        """A line that was typed is refused."""
+        # The cursor stands behind the line.
+        ahead = b"\r\n" if self._terminal is not None else b""
+        await self._send("stderr", ahead + self._words(refused(why)))
+
+    async def _must_be_allowed(self) -> None:
+        if self._text is not None and (why := await self._door.refuses(self._text)) is not None:
+            raise Stopped("refused", why, FORBIDDEN, refused(why))
 
     async def _conversation(self, request: SessionRequest, watch: Watch) -> SessionEnd:
         session = await self._door.host.open(request)
         try:
             return await self._talk(session, request, watch)
         finally:
-            # A hang-up is given its time even if this task is cancelled meanwhile.
-            await asyncio.shield(asyncio.ensure_future(session.close()))
+            # That is given its time even if this task is cancelled meanwhile.
+            await asyncio.shield(asyncio.ensure_future(self._leave(session, watch)))
+
+    async def _leave(self, session: Session, watch: Watch) -> None:
+        """Hang up; a command that the job's end cuts off does not work on behind our back."""
+        if self._why_cut == _SHUT and watch.lasts != "job":
+            await session.kill()
+        await session.close()
 
     async def _talk(self, session: Session, request: SessionRequest, watch: Watch) -> SessionEnd:
         loop = asyncio.get_running_loop()
@@ -241,34 +275,55 @@ class Passage(asyncssh.SSHServerSession[bytes]):
             loop.create_task(self._put_in(session, watch)),
             loop.create_task(self._pass_signals(session)),
         ]
+        seconds = self._door.rules.command_seconds
+        limit = TimeLimit(session, seconds, watch.lasts, self._no_more)
+        late = loop.create_task(limit.run_out())
         try:
-            pending: set[asyncio.Task[None]] = {*outputs, inputs[0]}
+            pending: set[asyncio.Task[None]] = {*outputs, inputs[0], late}
             while any(task in pending for task in outputs):
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
-            end = await session.wait()
+            end = await self._end(session, limit, late)
+        except Stopped:
+            await asyncio.wait(outputs, timeout=_LAST_WORDS_SECONDS)
+            raise
         finally:
-            for task in (*outputs, *inputs):
+            for task in (*outputs, *inputs, late):
                 task.cancel()
-            await asyncio.wait((*outputs, *inputs))
+            await asyncio.wait((*outputs, *inputs, late))
         return end
+
+    async def _end(
+        self, session: Session, limit: TimeLimit, late: asyncio.Task[None]
+    ) -> SessionEnd:
+        """How it ended. What closed its output may still run, up to its limit."""
+        ending = asyncio.ensure_future(session.wait())
+        try:
+            await asyncio.wait({ending, late}, return_when=asyncio.FIRST_COMPLETED)
+            if limit.reached:
+                await late
+            return await ending
+        finally:
+            ending.cancel()
 
     async def _put_in(self, session: Session, watch: Watch) -> None:
         while True:
             await self._more.wait()
             while self._input:
                 data = self._input.popleft()
-                await watch.sent(data)
-                await session.write(data)
+                if passed := await watch.sent(data):
+                    await session.write(passed)
                 self._waiting -= len(data)
                 if self._waiting <= bounds.WAITING and self._channel is not None:
                     self._channel.resume_reading()
             self._more.clear()
             # `resume_reading` may have brought more, or the end.
             if self._eof and not self._input:
-                await watch.sent_all()
+                if passed := await watch.sent_all():
+                    await session.write(passed)
                 await session.write_eof()
+                self._no_more.set()
                 return
             if self._input or self._eof:
                 self._more.set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
-from opsdrill.agents.gateway.watch import Malformed
+from opsdrill.agents.gateway.watch import Lasts, Malformed
 from opsdrill.agents.gateway.witness import Call, Witness
 from opsdrill.hosts.session import Stream
 from opsdrill.model.job import Outcome, ToolKind
@@ -124,6 +124,8 @@ class SftpWatch:
         user: who the files belong to, as far as permissions go.
     """
 
+    lasts: Lasts = "job"
+
     def __init__(self, witness: Witness, host: str, user: str) -> None:
         self._witness = witness
         self._host = host
@@ -145,12 +147,14 @@ class SftpWatch:
             self._host, "other", "ssh", {"request": "sftp", "user": self._user}
         )
 
-    async def sent(self, data: bytes) -> None:
+    async def sent(self, data: bytes) -> bytes:
         for packet in self._requests.feed(data):
             self._look(packet)
+        return data
 
-    async def sent_all(self) -> None:
+    async def sent_all(self) -> bytes:
         """A packet that is not whole does nothing."""
+        return b""
 
     def came(self, stream: Stream, data: bytes) -> bytes:
         if stream == "stdout":

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from opsdrill.agents.gateway.kept_output import KeptOutput
+from opsdrill.agents.gateway.sieve import Sieve
 from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt
 from opsdrill.agents.gateway.typed_lines import Line, TypedLines
-from opsdrill.agents.gateway.watch import CommandWatch
+from opsdrill.agents.gateway.watch import CommandWatch, Lasts
 from opsdrill.agents.gateway.witness import TOOL, Call, NotRecorded, Witness
 from opsdrill.hosts.session import Stream
 from opsdrill.model.job import Outcome
@@ -33,6 +35,19 @@ def reads_commands(command: str) -> bool:
     return _READS_COMMANDS.fullmatch(command) is not None and not re.search(r"\s-[a-z]*c", command)
 
 
+@dataclass(frozen=True, slots=True)
+class Forbidding:
+    """What refuses the lines of a shell.
+
+    Args:
+        refuses: why a command may not run, or None.
+        tell: tells the client why one was refused.
+    """
+
+    refuses: Callable[[str], Awaitable[str | None]]
+    tell: Callable[[str], Awaitable[None]]
+
+
 @dataclass(slots=True)
 class _Waiting:
     """A line that was passed on; `call` is there if it is in the record already."""
@@ -51,6 +66,7 @@ class ShellWatch:
         terminal: it has one.
         markers: what takes out what the shell tells itself; None: it tells nothing.
         command: the command that started it; None: it is the login shell.
+        forbidding: what refuses lines; None: all may run.
     """
 
     def __init__(
@@ -62,11 +78,15 @@ class ShellWatch:
         terminal: bool,
         markers: Markers | None = None,
         command: str | None = None,
+        forbidding: Forbidding | None = None,
     ) -> None:
         self._witness = witness
         self._host = host
         self._user = user
+        self._terminal = terminal
         self._typed = TypedLines(terminal=terminal)
+        self._tell = None if forbidding is None else forbidding.tell
+        self._sieve = None if forbidding is None else self._sieve_of(forbidding)
         self._markers = markers
         self._command = None if command is None else CommandWatch(witness, host, user, command)
         self._session: Call | None = None
@@ -85,13 +105,23 @@ class ShellWatch:
                 self._host, "other", TOOL, {"request": "shell", "user": self._user}
             )
 
-    async def sent(self, data: bytes) -> None:
+    @property
+    def lasts(self) -> Lasts:
+        return "job" if self._terminal else "input"
+
+    async def sent(self, data: bytes) -> bytes:
+        if self._sieve is not None:
+            return await self._sieve.sift(data)
         for line in self._typed.feed(data):
             self._enter(line)
+        return data
 
-    async def sent_all(self) -> None:
+    async def sent_all(self) -> bytes:
+        if self._sieve is not None:
+            return await self._sieve.rest()
         if (rest := self._typed.rest()) is not None:
             self._enter(rest)
+        return b""
 
     def came(self, stream: Stream, data: bytes) -> bytes:
         if self._command is not None:
@@ -163,6 +193,24 @@ class ShellWatch:
         elif not stale:
             # One line more of those that were pasted together.
             self._run(self._begin(told.text))
+
+    def _sieve_of(self, forbidding: Forbidding) -> Sieve:
+        return Sieve(
+            self._typed,
+            terminal=self._terminal,
+            refuses=forbidding.refuses,
+            enter=self._enter,
+            refused=self._refused,
+        )
+
+    async def _refused(self, line: Line, why: str) -> None:
+        if line.begun:
+            # What it would have been the rest of is interrupted, so that no shell tells of it.
+            while self._waiting and self._waiting[-1].line.unfinished:
+                self._waiting.pop()
+        self._begin(line.command).returned("refused", output=why)
+        if self._tell is not None:
+            await self._tell(why)
 
     def _drop(self, one: _Waiting) -> None:
         """A line that the shell said nothing of: some program read it."""

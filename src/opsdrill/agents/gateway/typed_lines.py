@@ -37,11 +37,18 @@ class Line:
         text: what was typed, as far as it can be told.
         certain: this is what the program got, and it is a command of its own.
         unfinished: a shell reads the next line as more of this one.
+        begun: the lines before it that it is more of, with their ends.
     """
 
     text: str
     certain: bool
     unfinished: bool = False
+    begun: str = ""
+
+    @property
+    def command(self) -> str:
+        """All that the shell reads as one so far."""
+        return f"{self.begun}{self.text}"
 
 
 class TypedLines:
@@ -69,6 +76,10 @@ class TypedLines:
     def rest(self) -> Line | None:
         """What was typed behind the last line; a program without a terminal reads it too."""
         return None if self._terminal else self._take()
+
+    def withdraw(self, line: Line) -> None:
+        """The last line does not reach the program; at a terminal its command is interrupted."""
+        self._begun = "" if self._terminal else line.begun
 
     def _key(self, byte: int) -> bool:
         """Take one byte from a keyboard; True where it ends a line."""
@@ -136,11 +147,13 @@ class TypedLines:
         self._line.clear()
         if not text.strip() and certain and not self._begun:
             return None
-        command = f"{self._begun}{text}"
+        begun = self._begun
+        command = f"{begun}{text}"
         unfinished = len(command) <= _COMMAND and is_unfinished(command)
-        alone = certain and not self._begun and not unfinished and len(text) <= _COMMAND
+        alone = certain and not begun and not unfinished and len(text) <= _COMMAND
         self._begun = f"{command}\n" if unfinished else ""
-        return Line(text, alone and not _is_changed(text, history=self._terminal), unfinished)
+        certain = alone and not _is_changed(text, history=self._terminal)
+        return Line(text, certain, unfinished, begun)
 
 
 def is_unfinished(command: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from opsdrill.agents.gateway.copy_watch import (
     scp_target,
 )
 from opsdrill.agents.gateway.sftp_watch import SftpWatch
-from opsdrill.agents.gateway.shell_watch import ShellWatch, reads_commands
+from opsdrill.agents.gateway.shell_watch import Forbidding, ShellWatch, reads_commands
 from opsdrill.agents.gateway.told_lines import Markers, hook
 from opsdrill.agents.gateway.watch import CommandWatch, Watch
 from opsdrill.hosts.command import quote
@@ -29,7 +30,10 @@ _ASK_SECONDS = 10.0
 
 
 def watch_for(
-    door: Door, request: SessionRequest, text: str | None
+    door: Door,
+    request: SessionRequest,
+    text: str | None,
+    tell: Callable[[str], Awaitable[None]],
 ) -> tuple[SessionRequest, Watch]:
     """The watch of a session, and what is to be opened for it.
 
@@ -37,19 +41,23 @@ def watch_for(
         door: where the client came in.
         request: what it asked for.
         text: a command as it is recorded; None: there is none.
+        tell: tells the client why a line was refused.
     """
     witness, host, user = door.witness, door.name, request.user
     if request.files:
         return request, SftpWatch(witness, host, user)
+    forbidding = Forbidding(door.refuses, tell) if door.rules.deny is not None else None
     if text is None:
-        return _shell(door, request)
+        return _shell(door, request, forbidding)
     if reads_commands(text):
         terminal = request.terminal is not None
-        return request, ShellWatch(witness, host, user, terminal=terminal, command=text)
+        return request, ShellWatch(
+            witness, host, user, terminal=terminal, command=text, forbidding=forbidding
+        )
     if receives_rsync(text):
         return request, RsyncWatch(witness, host, user, text, keeps=False)
     if not copies(text):
-        return request, CommandWatch(witness, host, user, text)
+        return request, CommandWatch(witness, host, user, text, known=door.rules.known_input)
     if not receives_scp(text):
         return request, CommandWatch(witness, host, user, text, keeps=False)
     target = scp_target(text)
@@ -63,7 +71,9 @@ def watch_for(
     return request, ScpWatch(witness, host, user, text, target=target, is_folder=is_folder)
 
 
-def _shell(door: Door, request: SessionRequest) -> tuple[SessionRequest, Watch]:
+def _shell(
+    door: Door, request: SessionRequest, forbidding: Forbidding | None
+) -> tuple[SessionRequest, Watch]:
     """A login shell; one with a terminal is asked to tell of its lines, which bash does."""
     terminal, markers = request.terminal is not None, None
     if terminal:
@@ -71,5 +81,10 @@ def _shell(door: Door, request: SessionRequest) -> tuple[SessionRequest, Watch]:
         markers = Markers(word)
         request = replace(request, environment={**request.environment, **hook(word)})
     return request, ShellWatch(
-        door.witness, door.name, request.user, terminal=terminal, markers=markers
+        door.witness,
+        door.name,
+        request.user,
+        terminal=terminal,
+        markers=markers,
+        forbidding=forbidding,
     )

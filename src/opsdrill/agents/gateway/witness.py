@@ -93,8 +93,7 @@ class Witness:
                 )
             )
         except OpsDrillError as error:
-            self.fault = error
-            raise NotRecorded from error
+            raise self.failed(error) from error
         return Call(self, host, call)
 
     def refuse(
@@ -109,6 +108,11 @@ class Witness:
     def report_returned(self, event: ToolReturned) -> None:
         """For `Call`: what cannot be kept ends all recording."""
         self._report(event)
+
+    def failed(self, error: OpsDrillError) -> NotRecorded:
+        """Nothing more is recorded, nor passed on; what is to be raised."""
+        self.fault = self.fault or error
+        return NotRecorded()
 
     def gap(self, targets: tuple[Where, ...], why: str) -> None:
         """A target is seen in part only; the first reason stays."""

@@ -273,7 +273,7 @@ def test_what_is_a_shell(command: str, shell: bool) -> None:
     ("command", "state"),
     [
         ("cat >/tmp/x", "whole"), ("tee /etc/motd.sh", "whole"), ("wc -c", "whole"),
-        ("cat | sh", "partial"), ("python3 -", "partial"), ("sudo -n tee x", "partial"),
+        ("cat | sh", "partial"), ("python3 -", "partial"), ("sudo -n tee x", "whole"),
         (". /dev/stdin", "partial"), ("xargs rm", "partial"),
         ("/bin/bash -c 'read x; $x'", "partial"),
     ],

@@ -1,0 +1,147 @@
+"""What a command is given on standard input: data, or what it may run as commands of its own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+_DATA = frozenset(
+    """
+    [ [[ apk apt apt-cache apt-get b2sum base32 base64 basename bunzip2 bzcat bzip2 cal cat cd chgrp
+    chmod chown chpasswd cksum cmp column comm cp curl cut date dd df diff dig dirname dmesg dnf
+    dpkg dpkg-query du echo egrep expand export expr false fgrep file find fmt fold free fuser
+    getent getfacl grep groupadd groupdel groups gunzip gzip head hexdump host hostname hostnamectl
+    id install journalctl jq kill killall last ldd ln locale loginctl ls lsblk lscpu lsof md5sum
+    mkdir mktemp modprobe mount mv netstat nl nproc nslookup od openssl passwd paste pgrep pidof
+    ping pkill printenv printf ps pwd read readlink realpath resize2fs rev rm rmdir rpm rsync scp
+    seq service set setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shuf sleep sort ss stat
+    strings swapoff swapon sync sysctl systemctl tac tail tar tee test timedatectl touch tr tree
+    true truncate tty umask umount uname unexpand uniq unlink unset unzip uptime useradd userdel
+    usermod vmstat w wait wc wget which who whoami xz xzcat yum zcat zgrep zstd zstdcat
+    """.split()  # noqa: SIM905 - easier to read and to add to
+)
+"""Programs that take what they are given for data, or take nothing, unless an option of theirs
+names another program."""
+_STARTS = re.compile(
+    r"-[a-z]*I|--?(to-c|compress-p|checkpoint-a|use-compress)|"
+    r"-.*(exec|ok(dir)?\Z|command|program|filter|script|pager|hook|engine|rsh|askpass|invoke)",
+    re.IGNORECASE,
+)
+_NAMES_ONE = re.compile(
+    r"(?<![\w.-])(?:(?:ba|da|z|k|a|c|tc|fi)?sh|busybox|python[\d.]*|perl|ruby|node|php|lua|[gm]?awk|"
+    r"xargs|parallel|eval|ssh)(?![\w.-])|/dev/stdin|/dev/fd/0|/proc/self/fd"
+)
+"""Something among the words of a command that does what it is told, wherever it stands."""
+_BEFORE = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"})
+_AFTER = frozenset({"fi", "done", "}"})
+_AHEAD = {
+    "sudo": ("nEHbkPS", "ugpCThR"),
+    "env": ("i", "uC"),
+    "nice": ("", "n"),
+    "timeout": ("fpv", "ks"),
+    "nohup": ("", ""),
+    "exec": ("", ""),
+    "command": ("p", ""),
+}
+"""Programs that start what stands behind them, the letters of their options, and of those that take
+a word more."""
+_SET = re.compile(r"(?!PATH\b|LD_|BASH_ENV|ENV\b|IFS)[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_FOLDERS = re.compile(r"(/usr(/local)?)?/s?bin/")
+_REDIRECTS = re.compile(r"[<>&|]*[<>]+[&|]?")
+_SEPARATORS = frozenset("();|&")
+
+
+class GivenInput:
+    """The input of one command.
+
+    Args:
+        command: the command's text.
+        known: a text whose end may be input without anybody wondering: the agent's own ticket,
+            which `ssh` passes on where nothing else is its standard input.
+    """
+
+    def __init__(self, command: str, known: bytes = b"") -> None:
+        self._data = takes_data(command)
+        self._known = known
+        self._given = bytearray()
+        self._other = False
+
+    def add(self, data: bytes) -> None:
+        """More of it is passed on."""
+        if self._data or self._other:
+            return
+        self._given += data[: len(self._known) + 1 - len(self._given)]
+        self._other = bytes(self._given) not in self._known
+
+    def may_have_run(self, *, over: bool = False) -> bool:
+        """The command may have done what its input said.
+
+        Args:
+            over: no more comes.
+        """
+        return self._other or (over and not self._known.endswith(self._given))
+
+
+def takes_data(command: str) -> bool:
+    """Nothing that this command starts does what its standard input says.
+
+    Only what is known to be so is; a program that nobody knows may be a shell.
+    """
+    if re.search(r"\$\(|`|[<>]\(|<<|\\\n", command) or _NAMES_ONE.search(command):
+        return False
+    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return all(_is_known(part) for part in _parts(list(lexer)))
+    except ValueError:
+        return False
+
+
+def _parts(words: list[str]) -> Iterator[list[str]]:
+    """The words of each simple command, without where its input and output go."""
+    part: list[str] = []
+    skip = False
+    for word in words:
+        if word and _SEPARATORS.issuperset(word):
+            yield part
+            part, skip = [], False
+        elif skip:
+            skip = False
+        elif _REDIRECTS.fullmatch(word):
+            skip = True
+            if part and part[-1].isdecimal():
+                part.pop()
+        else:
+            part.append(word)
+    yield part
+
+
+def _is_known(part: list[str]) -> bool:
+    rest = part
+    while rest and (rest[0] in _BEFORE or _SET.fullmatch(rest[0])):
+        rest = rest[1:]
+    if not rest or rest[0] in _AFTER or rest[0] == "for":
+        return True
+    name, *words = rest
+    if name in _AHEAD:
+        behind = _behind(words, *_AHEAD[name])
+        # The time that `timeout` takes.
+        return bool(behind) and _is_known(behind[1:] if name == "timeout" else behind)
+    if _FOLDERS.match(name):
+        name = name.rpartition("/")[2]
+    if name == "export" and not all(_SET.fullmatch(word) for word in words):
+        return False
+    return name in _DATA and not any(_STARTS.match(word) for word in words)
+
+
+def _behind(words: list[str], letters: str, taking: str) -> list[str]:
+    """What stands behind the options; nothing where one of them is not known."""
+    while words and words[0].startswith("-"):
+        option = words[0][1:]
+        takes = bool(option) and option[-1] in taking
+        if not option or not set(option[:-1] if takes else option) <= set(letters):
+            return []
+        words = words[2:] if takes else words[1:]
+    return words

@@ -1,0 +1,78 @@
+"""Which commands are known to take their input for data; all others may run it."""
+
+from __future__ import annotations
+
+import pytest
+
+from opsdrill.agents.gateway.given_input import GivenInput, takes_data
+
+TICKET = b"# The disk is full\n\nPlease reboot nothing.\nWork on your own.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat", "cat > /etc/app.conf", "/bin/cat", "tee -a x y", "sudo -n tee x",
+        "sudo -u app tee x",
+        "cd /etc && cat >x; chmod 600 x", "gzip -d | tar -C / -x", "dd of=/x bs=1M 2>/dev/null",
+        "cat 2>&1 >/x <&0", "systemctl restart nginx", "if test -e x; then cat; else wc -c; fi",
+        "while read x; do echo $x; done", "for x in a b; do cat $x; done", "! grep -q x",
+        "LC_ALL=C sort", "timeout 5 cat", "timeout -k 1 5 cat", "nice -n 5 gzip", "cat\nwc -c",
+        "env LC_ALL=C cat", "/usr/local/bin/cat", "echo 'a; b' \"c | d\"", "",
+        "rsync --server -vlogDtpre.iLsfxCIvu . /srv/",
+    ],
+)  # fmt: skip
+def test_commands_that_take_data(command: str) -> None:
+    assert takes_data(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh", "/tmp/q", "./cat", "cat; sh", "cat | sh", "wc2", "python3 -", "sudo -s", "sudo",
+        "sudo -u app -i", "sudo -Z cat", "env -S sh", "env --split-string=sh", "xargs rm", ". /x",
+        ". /dev/stdin", "x=ba; ${x}sh", "$x", "cat $(sh)", "`sh`", "cat <(sh)", "cat >(sh)",
+        "grep '>' ; /tmp/q", 'echo \\"; /tmp/q; echo \\"', "cat \\\n; /tmp/q", "cat\n/tmp/q",
+        "cat # x\n/tmp/q", "PATH=/tmp cat", "export PATH=/tmp; cat", "LD_PRELOAD=/x cat",
+        "sort --compress-program=/tmp/q", "tar -x --to-command=/tmp/q", "tar -I /tmp/q -x",
+        "tar --use-compress=/tmp/q -x", "find / -exec /tmp/q ;", "f() { cat; }; f", "alias cat=sh",
+        "case x in x) /tmp/q;; esac", "{ /tmp/q; }", "(/tmp/q)", "timeout 5 /tmp/q",
+        "nohup /tmp/q", "nice /tmp/q", "exec -a cat /tmp/q", "command -v cat", "awk '{system($0)}'",
+        "sed e", "crontab -", "at now", "cat <<X", "for x in a; do /tmp/q; done", "'", "ca't",
+        "trap /tmp/q EXIT; cat", "/usr/bin/../../tmp/q", "ip netns exec x /tmp/q",
+        "docker exec -i x y",
+        "cat & /tmp/q", "cat || /tmp/q", "cat && /tmp/q", "2>/dev/null /tmp/q", "> x /tmp/q",
+    ],
+)  # fmt: skip
+def test_commands_that_may_run_what_they_are_given(command: str) -> None:
+    """[W3.3] A program that nobody knows may be a shell."""
+    assert not takes_data(command)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "during", "over"),
+    [
+        ([], False, False),
+        ([TICKET], False, False),
+        ([TICKET[:9], TICKET[9:]], False, False),
+        ([TICKET[30:]], False, False),
+        ([b"reboot"], False, True),  # a part of the ticket that is not its end
+        ([TICKET[30:], b"x"], True, True),
+        ([b"x"], True, True),
+        ([TICKET * 2], True, True),
+    ],
+)
+def test_its_own_ticket_is_no_wonder(pieces: list[bytes], during: bool, over: bool) -> None:
+    """[W3.3] `ssh` passes on what it finds as its standard input."""
+    given = GivenInput("/tmp/q", TICKET)
+    for piece in pieces:
+        given.add(piece)
+    assert given.may_have_run() is during
+    assert given.may_have_run(over=True) is over
+
+
+def test_without_a_ticket_any_input_counts() -> None:
+    given = GivenInput("/tmp/q")
+    assert not given.may_have_run(over=True)
+    given.add(b"x")
+    assert given.may_have_run()
