@@ -61,13 +61,13 @@ class AtifImporter:
         """The one job of the file; agents that were called are tasks of their own."""
         told = Transcript("atif", self.title, placing)
         try:
-            parts, whole = source.parts(*_PARTS)
+            parts, missing = source.parts(*_PARTS)
         except Damaged as damage:
             raise source.broken(str(damage)) from None
         if "steps" not in parts:
             raise source.broken("holds no steps")
-        if not whole:
-            told.ledger.lose("the document breaks off")
+        if missing is not None:
+            told.ledger.lose(missing)
         reader = _Reader(told)
         reader.trajectory(parts)
         yield reader.end()

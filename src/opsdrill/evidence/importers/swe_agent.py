@@ -76,13 +76,13 @@ class SweAgentImporter:
         """The one job of the file."""
         told = Transcript("swe-agent", self.title, placing)
         try:
-            parts, closed = source.parts(*_PARTS)
+            parts, missing = source.parts(*_PARTS)
         except Damaged as damage:
             raise source.broken(str(damage)) from None
         if not parts.keys() & {"trajectory", "history"}:
             raise source.broken("holds neither a trajectory nor a history")
-        if not closed:
-            told.ledger.lose("the document breaks off")
+        if missing is not None:
+            told.ledger.lose(missing)
         reader = _Reader(told)
         reader.about(_value(parts, "info"), _value(parts, "replay_config"))
         steps = 0

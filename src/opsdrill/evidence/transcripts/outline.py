@@ -62,6 +62,14 @@ def outline(stream: IO[bytes], wanted: Collection[str]) -> Outline:
     return found
 
 
+def end_of(stream: IO[bytes]) -> int | None:
+    """Bytes up to the end of a document that is an object or a list; None where it has none."""
+    for mark in _marks(stream):
+        if mark.depth == 1 and mark.sign in (b"}", b"]"):
+            return mark.at + 1
+    return None
+
+
 def objects(stream: IO[bytes]) -> Iterator[Stretch]:
     """Where the objects in a document's outermost list stand; a last one may lack its end."""
     start: int | None = None

@@ -18,7 +18,7 @@ import ijson
 from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.json_stream import TEXT_LIMIT, JsonStream
-from opsdrill.evidence.transcripts.outline import Stretch, objects, outline
+from opsdrill.evidence.transcripts.outline import Stretch, end_of, objects, outline
 from opsdrill.evidence.transcripts.rows import row
 from opsdrill.evidence.transcripts.salvage import Mended, directory_of
 from opsdrill.evidence.transcripts.zips import ZstdError, zipfile
@@ -27,6 +27,10 @@ HEAD = 1024 * 1024
 """Bytes that are looked at to find the format."""
 LINE_LIMIT = TEXT_LIMIT
 """Bytes of one line; a longer one is not read."""
+
+BREAKS_OFF = "the document breaks off"
+ANOTHER = "another document stands behind the first one, and is not read"
+MORE = "something that is no JSON stands behind the document, and is not read"
 
 UNREADABLE = (
     OSError, EOFError, KeyError, RuntimeError, ValueError,
@@ -163,6 +167,8 @@ class Source:
             try:
                 yield from parse(JsonStream(stream))
             except ijson.JSONError as error:
+                if "trailing garbage" in str(error):
+                    raise Damaged(self._behind()) from None
                 raise Damaged(f"the document breaks off or is damaged ({_first(error)})") from None
 
     def value(self, path: str) -> object:
@@ -192,18 +198,26 @@ class Source:
         """
         yield from self._parsed(lambda stream: ijson.kvitems(stream, "", use_float=True))
 
-    def parts(self, *keys: str) -> tuple[dict[str, Source], bool]:
-        """The values of some keys of the single object that it is, and whether that is all.
+    def parts(self, *keys: str) -> tuple[dict[str, Source], str | None]:
+        """The values of some keys of the single object that it is, and why that is not all.
 
-        It is not where the object lacks its end, or another document follows it.
+        It is not where the object lacks its end, or another document follows it; else None.
 
         Raises:
             Damaged: the file cannot be read on.
         """
         with self._opened() as stream:
             found = outline(stream, keys)
-        whole = found.whole and not (self.stretch is None and self._goes_on(found.end))
-        return {key: self._part(place) for key, place in found.parts.items()}, whole
+        missing = None if found.whole else BREAKS_OFF
+        if found.whole and self.stretch is None and self._goes_on(found.end):
+            missing = ANOTHER
+        return {key: self._part(place) for key, place in found.parts.items()}, missing
+
+    def _behind(self) -> str:
+        """What stands behind the document, in which a parser saw garbage."""
+        with self._opened() as stream:
+            end = end_of(stream)
+        return ANOTHER if end is not None and self._goes_on(end) else MORE
 
     def _goes_on(self, end: int) -> bool:
         """Whether another document stands behind the first one."""

@@ -13,6 +13,7 @@ from tests.unit.evidence.importers.in_memory import GOLDEN, lines, read
 
 from opsdrill.errors import InvalidInput
 from opsdrill.evidence.transcripts.imported import Imported
+from opsdrill.evidence.transcripts.source import ANOTHER
 
 SAMPLES = [
     path
@@ -182,13 +183,15 @@ def test_a_second_call_of_one_id_is_missed(path: Path) -> None:
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_follows_a_document_is_missed(path: Path) -> None:
     """Two transcripts stand one behind the other: the commands of the second are in the record, or
-    `executed_commands` is not whole."""
+    `executed_commands` is not whole, and it is told that there are two."""
     format, (value, document) = path.parent.name, _loaded(path.read_bytes())
     wanted = _commands(read(format, _written(value, document)), "failed", "refused")
     second = _written(_other_command(value, wanted), document)
     jobs = read(format, _written(value, document) + b"\n" + second)
     whole = all(job.record.coverage.of("executed_commands").state == "whole" for job in jobs)
     assert not wanted or not whole or HARM in _commands(jobs)
+    if document and format != "otel" and HARM not in _commands(jobs):
+        assert any(ANOTHER in warning for warning in jobs[-1].warnings)
 
 
 def _message(id: str | None, block: JsonValue) -> JsonValue:

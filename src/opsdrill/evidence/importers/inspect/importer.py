@@ -47,18 +47,18 @@ class InspectImporter:
 
 
 def _in_document(source: Source, placing: Placing) -> Iterator[Imported]:
-    parts, whole = source.parts("status", "eval", "samples")
+    parts, missing = source.parts("status", "eval", "samples")
     if "samples" not in parts:
         raise source.broken("is an Inspect log without any sample")
     header = Header.of(parts)
     found = parts["samples"].objects()
     each = next(found, None)
-    if each is None and not whole:
+    if each is None and missing is not None:
         raise source.broken("breaks off before its first sample")
     while each is not None:
         last, each = each, next(found, None)
-        at_break = each is None and not whole
-        yield read_sample(SampleFile.of(last), header, placing, at_break=at_break)
+        behind = missing if each is None else None
+        yield read_sample(SampleFile.of(last), header, placing, missing=behind)
 
 
 def _in_archive(source: Source, archive: Archive, placing: Placing) -> Iterator[Imported]:
@@ -73,8 +73,8 @@ def _in_archive(source: Source, archive: Archive, placing: Placing) -> Iterator[
             refused.append((name, str(damage)))
             continue
         seen.add(file.key)
-        at_break = source.breaks_off and name == names[-1]
-        yield read_sample(file, header, placing, at_break=at_break)
+        missing = "the log breaks off" if source.breaks_off and name == names[-1] else None
+        yield read_sample(file, header, placing, missing=missing)
     if refused and not seen:
         raise source.broken(f"holds no sample that can be read: {refused[0][1]}")
     for name, why in refused:

@@ -73,7 +73,7 @@ class SampleFile:
         Raises:
             Damaged: nothing of it can be read.
         """
-        parts, is_whole = source.parts(*_SMALL, *_LARGE)
+        parts, missing = source.parts(*_SMALL, *_LARGE)
         small = {key: _small(parts.get(key)) for key in _SMALL}
 
         def attachments(wanted: Collection[str], outputs: Collection[str]) -> dict[str, str]:
@@ -87,7 +87,7 @@ class SampleFile:
             events=lambda: _items([parts["events"]] if "events" in parts else []),
             messages=lambda: _items([parts["messages"]] if "messages" in parts else []),
             attachments=attachments,
-            whole=is_whole,
+            whole=missing is None,
         )
 
     @classmethod
@@ -97,7 +97,7 @@ class SampleFile:
         Raises:
             Damaged: its head cannot be read.
         """
-        parts, is_whole = archive.member(f"{folder}/sample.json").parts(*_SMALL)
+        parts, missing = archive.member(f"{folder}/sample.json").parts(*_SMALL)
         small = {key: _small(parts.get(key)) for key in _SMALL}
         chunks = {each: _chunks(archive, f"{folder}/{each}") for each in _LARGE}
 
@@ -121,7 +121,7 @@ class SampleFile:
             events=lambda: items("events"),
             messages=messages,
             attachments=attachments,
-            whole=is_whole,
+            whole=missing is None,
         )
 
 

@@ -37,7 +37,7 @@ _OUTCOMES: dict[str | None, Outcome] = {
 
 
 def read_sample(
-    file: SampleFile, header: Header, placing: Placing, *, at_break: bool = False
+    file: SampleFile, header: Header, placing: Placing, *, missing: str | None = None
 ) -> Imported:
     """The job that a sample is.
 
@@ -45,11 +45,11 @@ def read_sample(
         file: where its parts stand.
         header: what the log says of all samples.
         placing: where commands ran.
-        at_break: the log breaks off in it or right behind it.
+        missing: what the log lacks in this sample or behind it; it is the last one.
     """
     reader = _Reader(file, header, placing)
-    if at_break:
-        reader.lose("the log breaks off")
+    if missing is not None:
+        reader.lose(missing)
     return reader.read()
 
 

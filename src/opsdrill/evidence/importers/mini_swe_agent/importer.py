@@ -68,11 +68,11 @@ class MiniSweAgentImporter:
             messages, path = source, "item"
         else:
             try:
-                parts, closed = source.parts("info", "messages")
+                parts, missing = source.parts("info", "messages")
             except Damaged as damage:
                 raise source.broken(str(damage)) from None
-            if not closed:
-                told.ledger.lose("the document breaks off")
+            if missing is not None:
+                told.ledger.lose(missing)
             if "info" in parts:
                 reader.about(mapping(parts["info"].value("")))
             if "messages" not in parts:

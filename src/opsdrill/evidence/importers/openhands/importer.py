@@ -69,11 +69,11 @@ class OpenHandsImporter:
         told = Transcript("openhands", self.title, placing)
         reader = _Reader(told)
         try:
-            parts, closed = source.parts(*_PARTS)
+            parts, missing = source.parts(*_PARTS)
         except Damaged as damage:
             raise source.broken(str(damage)) from None
-        if not closed:
-            told.ledger.lose("the document breaks off")
+        if missing is not None:
+            told.ledger.lose(missing)
         about = {key: part.value("") for key, part in parts.items() if key != "history"}
         told.job = text(about, "instance_id")
         reader.about(about)
