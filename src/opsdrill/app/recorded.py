@@ -13,7 +13,6 @@ from opsdrill.model.rules import PatternMatch, Where
 from opsdrill.model.scenario import Scenario
 from opsdrill.patterns import BoundedSearcher, Searcher, compile_pattern
 from opsdrill.scenarios.lint.check import Seen
-from opsdrill.store.folder import DATABASE
 from opsdrill.store.store import RunFilter, Store
 
 RUNS = 20
@@ -106,7 +105,7 @@ def kept_values(place: Place) -> Iterator[KeptRuns]:
     """The kept runs, where there are any; no data folder is made for it."""
     with BoundedSearcher() as searcher:
         store, trouble = None, None
-        if place.settings.database_url or (place.home / DATABASE).is_file():
+        if place.has_store:
             try:
                 store = opener(place)()
             except StoreError as error:

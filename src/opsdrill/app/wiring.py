@@ -35,7 +35,7 @@ class Place:
     @property
     def has_store(self) -> bool:
         """Whether anything was ever kept here."""
-        return (self.home / DATABASE).is_file()
+        return bool(self.settings.database_url) or (self.home / DATABASE).is_file()
 
     def was_used(self, driver: str) -> bool:
         """Whether a driver ever worked for this data folder."""

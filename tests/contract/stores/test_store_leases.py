@@ -6,17 +6,13 @@ its process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from opsdrill.hosts.lease import Claim, LeaseBook, PoolLimit
-from opsdrill.store.home import database_url
-from opsdrill.store.memory import MemoryStore
-from opsdrill.store.sql import SqlStore
 from opsdrill.store.store import Owner, Store
 
 HERE = Owner("here id pid:[1]", "boot", 10, 1000)
@@ -54,16 +50,10 @@ class Books:
         return [lease.run for lease in self.here.leases() if lease.held]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Books]:
+@pytest.fixture
+def books(make_store: Callable[[Callable[[], datetime]], Store]) -> Books:
     clock = Clock()
-    store: Store = (
-        MemoryStore(clock)
-        if request.param == "memory"
-        else SqlStore(database_url(tmp_path / "store.db"), tmp_path / "files", clock)
-    )
-    yield Books(store, clock)
-    store.close()
+    return Books(make_store(clock), clock)
 
 
 def claim(run: str, *hosts: str, pools: tuple[PoolLimit, ...] = ()) -> Claim:
