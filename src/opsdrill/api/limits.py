@@ -85,12 +85,8 @@ class Body:
             self._count(message, most)
             pieces.append(message.get("body", b""))
         body = b"".join(pieces)
-        if self._json and too_deep(body):
-            raise Refused(
-                422,
-                f"the body is nested too deep; at most {DEPTH} objects and lists in each other",
-                errors=[ProblemItem(path="", message="is nested too deep")],
-            )
+        if self._json:
+            _check_json(body)
         return {"type": "http.request", "body": body, "more_body": False}
 
     def _count(self, message: Message, most: int) -> None:
@@ -113,6 +109,23 @@ def too_deep(body: bytes) -> bool:
             break
         rest = rest.replace(b"[]", b"")
     return b"[]" in rest or rest.count(b"[") > DEPTH
+
+
+def _check_json(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise Refused(
+            422,
+            f"the body is not UTF-8: byte {error.start} cannot be",
+            errors=[ProblemItem(path="", message="is not UTF-8")],
+        ) from None
+    if too_deep(body):
+        raise Refused(
+            422,
+            f"the body is nested too deep; at most {DEPTH} objects and lists in each other",
+            errors=[ProblemItem(path="", message="is nested too deep")],
+        )
 
 
 def _length(headers: Headers) -> int | None:

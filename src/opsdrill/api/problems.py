@@ -71,6 +71,8 @@ _STATUS: Sequence[tuple[type[OpsDrillError], int]] = (
 ErrorPage = Callable[[HTTPConnection, ProblemDetails], Response | None]
 """Shows an error to people, as `application.state.error_page`; None for who asks for no page."""
 
+_UNREAD = "There was an error parsing the body"
+"""What the framework says of a body that its reader refuses for a reason of its own."""
 _SHOWN = 200
 _LISTED = 100
 """Findings about one request that are told."""
@@ -146,6 +148,9 @@ def install(application: FastAPI, folders: Sequence[Path]) -> None:
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.detail == _UNREAD:
+            unread = [ProblemItem(path="", message="is JSON that cannot be read")]
+            return answer(request, 422, "the body is JSON that cannot be read", errors=unread)
         path = request.url.path[:_SHOWN]
         detail = {404: f"there is no {path}", 405: f"{request.method} {path} is not possible"}.get(
             error.status_code, str(error.detail)
