@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from anyio import CapacityLimiter
+from fastapi import FastAPI
 from uvicorn import Config, Server
 
 from opsdrill.api.application import make_application
@@ -69,8 +70,24 @@ class Tell:
     note: Callable[[str], None]
 
 
-async def serve(place: Place, store: Store, asked: Serving, brake: Brake, tell: Tell) -> None:
+async def serve(
+    place: Place,
+    store: Store,
+    asked: Serving,
+    brake: Brake,
+    tell: Tell,
+    *,
+    maker: Callable[[Service], FastAPI] = make_application,
+) -> None:
     """Serve until the brake is pulled: once, hosts are given back first; twice, at once.
+
+    Args:
+        place: where it works.
+        store: open until the end.
+        asked: how it serves.
+        brake: ends it.
+        tell: told what happens.
+        maker: makes what is served.
 
     Raises:
         UsageError: an address, a name or a proxy that cannot be.
@@ -92,7 +109,7 @@ async def serve(place: Place, store: Store, asked: Serving, brake: Brake, tell: 
                 https=asked.https,
                 open_metrics=asked.open_metrics,
             )
-            server = _Ending(_config(service, proxies))
+            server = _Ending(_config(maker(service), proxies))
             made = await service.call(access.first)
             working = asyncio.create_task(server.serve([listening]), name="server")
             listening.listen(BACKLOG)
@@ -142,9 +159,9 @@ class _Ending(Server):
             connection.transport.abort()
 
 
-def _config(service: Service, proxies: Sequence[str]) -> Config:
+def _config(application: FastAPI, proxies: Sequence[str]) -> Config:
     return Config(
-        make_application(service),
+        application,
         http=Connection,
         ws="none",
         lifespan="off",

@@ -97,13 +97,8 @@ async def revoke_token(token: str, service: Served) -> TokenTold:
 async def log_in(
     asked: LoginAsked, request: Request, service: Served, response: Response
 ) -> CallerTold:
-    address, hashed = entry.address_of(request), digest(asked.token)
-    entry.check_attempts(service, address, None)
-    found = await service.call(service.access.log_in, asked.token)
-    if not isinstance(found, LoggedIn):
-        return _caller(entry.noted(service, address, hashed, found))
-    entry.noted(service, address, hashed, found.caller)
-    _set_cookie(request, service, response, found.secret, SESSION)
+    found = await begun(request, service, asked.token)
+    set_cookie(request, service, response, found.secret, SESSION)
     return _caller(found.caller)
 
 
@@ -133,11 +128,25 @@ async def log_out(request: Request, service: Served, who: Who) -> Response:
     held = request.cookies.get(entry.cookie_name(request, service))
     if who.session and held is not None:
         await service.call(service.access.log_out, held)
-        _set_cookie(request, service, response, "", timedelta(0))
+        set_cookie(request, service, response, "", timedelta(0))
     return response
 
 
-def _set_cookie(
+async def begun(request: Request, service: Service, token: str) -> LoggedIn:
+    """A browser's new session for the holder of a token.
+
+    Raises:
+        Refused: the token lets nobody in, or the address failed too often.
+    """
+    address, hashed = entry.address_of(request), digest(token)
+    entry.check_attempts(service, address, None)
+    found = await service.call(service.access.log_in, token)
+    entry.noted(service, address, hashed, found.caller if isinstance(found, LoggedIn) else found)
+    assert isinstance(found, LoggedIn)
+    return found
+
+
+def set_cookie(
     request: Request, service: Service, response: Response, value: str, age: timedelta
 ) -> None:
     response.set_cookie(

@@ -1,4 +1,4 @@
-"""`opsdrill serve`: the REST API, for as long as the process lives."""
+"""`opsdrill serve`: the pages and the REST API, for as long as the process lives."""
 
 from __future__ import annotations
 
@@ -49,13 +49,15 @@ def serve(
         bool, typer.Option("--open-metrics", help="/metrics takes no token.")
     ] = False,
 ) -> int:
-    """Serve the REST API, and work off the runs that are started over it.
+    """Serve the pages and the REST API, and work off the runs that are started there.
 
     The first time it makes an admin's token and shows it, this once. Ctrl-C once starts nothing
     more, gives the hosts back and ends; twice ends at once.
     """
     told = front(context)
     try:
+        import jinja2  # noqa: F401 (that it is there)
+
         from opsdrill.api.serving import Serving, reaches_others
     except ModuleNotFoundError as error:
         raise UsageError(
@@ -95,6 +97,7 @@ async def _until_stopped(told: Front, store: Store, asked: Serving, tell: Tell) 
 
     from opsdrill.api.serving import serve as serve_it
     from opsdrill.app.runs import Brake
+    from opsdrill.web.application import make_site
 
     brake = Brake()
 
@@ -108,5 +111,5 @@ async def _until_stopped(told: Front, store: Store, asked: Serving, tell: Tell) 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    await serve_it(told.place, store, asked, brake, tell)
+    await serve_it(told.place, store, asked, brake, tell, maker=make_site)
     return INTERRUPTED if brake.times > 1 else PASSED

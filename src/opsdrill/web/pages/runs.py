@@ -1,0 +1,184 @@
+"""`/runs`: the table of runs, with its filters in the address; rows that go on are kept fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from opsdrill.api.service import Served
+from opsdrill.app import history
+from opsdrill.app.run_rows import row_of
+from opsdrill.errors import NotThere, UsageError
+from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store
+from opsdrill.web.entry import needs
+from opsdrill.web.render import page
+
+ROWS = 50
+COUNTED = 10_000
+FRESH_ROWS = 200
+"""Rows that are asked for again at once."""
+UNFINISHED = ("planned", "running")
+SORTS: tuple[tuple[Order, str], ...] = (
+    ("-created_at", "newest first"),
+    ("created_at", "oldest first"),
+)
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the address says; empty texts say nothing."""
+
+    scenario: str = ""
+    agent: str = ""
+    verdict: str = ""
+    state: str = ""
+    batch: str = ""
+    label: str = ""
+    """`name=value`."""
+    since: str = ""
+    """A day."""
+    sort: str = "-created_at"
+
+    @property
+    def any(self) -> bool:
+        """Whether the table is narrowed."""
+        return bool(self.query(sort=""))
+
+    @property
+    def order(self) -> Order:
+        return "created_at" if self.sort == "created_at" else "-created_at"
+
+    def query(self, **other: str) -> str:
+        """The address's query with something else in it."""
+        said = {name: getattr(self, name) for name in self.__slots__} | other
+        plain = {name: value for name, value in said.items() if value}
+        if plain.get("sort") == "-created_at":
+            del plain["sort"]
+        return urlencode(plain)
+
+    def wanted(self) -> RunFilter:
+        """What the store is asked. Raises UsageError for what cannot be."""
+        found = history.wanted(
+            scenario=self.scenario or None,
+            agent=self.agent or None,
+            state=self.state or None,
+            verdict=self.verdict or None,
+            batch=self.batch or None,
+        )
+        labels = (_label(self.label),) if self.label else ()
+        since = _day(self.since) if self.since else None
+        return RunFilter(
+            scenario=found.scenario,
+            agent=found.agent,
+            state=found.state,
+            verdict=found.verdict,
+            batch=found.batch,
+            labels=labels,
+            since=since,
+        )
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"label: {text[:60]!r} is not NAME=VALUE", hint="for example team=web")
+    return name.strip(), value.strip()
+
+
+def _day(text: str) -> datetime:
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC)
+    except ValueError:
+        raise UsageError(f"since: {text[:60]!r} is no day", hint="for example 2026-11-30") from None
+
+
+Word = Annotated[str, Query(max_length=300)]
+
+
+@router.get("/runs", **needs("read"))
+async def runs(
+    request: Request,
+    service: Served,
+    *,
+    scenario: Word = "",
+    agent: Word = "",
+    verdict: Word = "",
+    state: Word = "",
+    batch: Word = "",
+    label: Word = "",
+    since: Word = "",
+    sort: Word = "-created_at",
+    cursor: Word = "",
+) -> Response:
+    filters = Filters(
+        *(word.strip() for word in (scenario, agent, verdict, state, batch, label, since, sort))
+    )
+    wrong: UsageError | None = None
+    found, count = Page(), 0
+    try:
+        wanted = filters.wanted()
+        found = await service.call(
+            history.page_in,
+            service.store,
+            wanted,
+            limit=ROWS,
+            cursor=cursor or None,
+            order=filters.order,
+        )
+        count = await service.call(service.store.count, wanted, COUNTED)
+    except UsageError as error:
+        wrong = error
+    values = {
+        "filters": filters,
+        "rows": found.rows,
+        "next": found.cursor,
+        "cursor": cursor,
+        "count": count,
+        "most": COUNTED,
+        "verdicts": history.VERDICTS,
+        "states": history.STATES,
+        "sorts": SORTS,
+        "unfinished": _unfinished(found.rows),
+        "wrong": wrong,
+    }
+    status = 422 if wrong else 200
+    return page(request, "runs.html", values, here="runs", status=status)
+
+
+@router.get("/runs/rows", **needs("read"))
+async def rows(
+    request: Request,
+    service: Served,
+    run: Annotated[list[str], Query(max_length=FRESH_ROWS)],
+) -> Response:
+    """The rows of some runs as they are now, and what is asked for next."""
+    found = await service.call(_fresh, service.store, run)
+    values = {"rows": found, "unfinished": _unfinished(found)}
+    return page(request, "parts/fresh_rows.html", values)
+
+
+def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
+    waiting = history.waiting_runs(store)
+    found = []
+    for run in runs:
+        try:
+            with history.there(run):
+                row = row_of(store.get(run))
+        except NotThere:
+            continue  # deleted meanwhile; its row says what was last known
+        waits = waiting.get(run) if row.state == "running" else None
+        found.append(replace(row, reason=waits) if waits else row)
+    return found
+
+
+def _unfinished(rows: Sequence[RunRow]) -> str:
+    """What the next look is asked for; empty when all are over."""
+    return urlencode([("run", row.id) for row in rows if row.state in UNFINISHED])

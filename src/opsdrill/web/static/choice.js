@@ -1,0 +1,24 @@
+// Runs are chosen to be compared: how many, and whether that is enough.
+
+import { say } from "./page.js";
+
+const form = document.getElementById("choice");
+const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("compare"));
+const words = document.getElementById("chosen");
+
+function count() {
+  const chosen = document.querySelectorAll('input[name="run"][form="choice"]:checked').length;
+  if (!button || !words) return;
+  button.disabled = chosen < 2;
+  const told = chosen === 0 ? "Choose two or more runs to compare them." : `${chosen} chosen${chosen < 2 ? ", choose one more" : ""}.`;
+  if (words.textContent !== told) {
+    words.textContent = told;
+    if (chosen) say(told);
+  }
+}
+
+if (form) {
+  document.addEventListener("change", count);
+  document.addEventListener("htmx:oobAfterSwap", count);
+  count();
+}
