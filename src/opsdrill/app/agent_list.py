@@ -80,6 +80,23 @@ def listed(place: Place, config: Path | None) -> list[Row]:
     return rows
 
 
+def by_name(place: Place) -> list[Row]:
+    """The agents that may be named from afar; what the file gives them is not told.
+
+    Raises:
+        InvalidInput: the file that names agents is broken.
+    """
+    return [
+        Row(
+            name,
+            "adapter" if name in agents.HARMLESS else "file",
+            _first_line(a.adapter),
+            a.adapter,
+        )
+        for name, a in agents.names_only(place).items()
+    ]
+
+
 def _first_line(adapter: str) -> str:
     return (ADAPTERS.get(adapter).__doc__ or "").strip().partition("\n")[0].rstrip(".")
 

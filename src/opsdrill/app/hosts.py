@@ -14,6 +14,7 @@ from opsdrill.hosts.lease import Lease
 from opsdrill.model.run import LabChoice
 from opsdrill.model.scenario import HostSpec
 from opsdrill.runner.owner import is_gone, this_process
+from opsdrill.store.store import Store
 
 CONNECTION = "connection"
 """What drivers call the finding whether a host answers."""
@@ -69,21 +70,22 @@ def check(place: Place, lab: str | None, driver: str | None = None) -> LabReport
         UsageError: there is no such lab, or a secret cannot be had.
         InvalidInput: the lab file is broken.
     """
-    return asyncio.run(_check(place, labs.named(lab, driver, place)))
+    return asyncio.run(checked(place, labs.named(lab, driver, place)))
 
 
-async def _check(place: Place, choice: LabChoice) -> LabReport:
+async def checked(place: Place, choice: LabChoice) -> LabReport:
+    """As `check`, of a lab that was chosen already."""
     first, *others = labs.candidates(choice)
-    found = await _checked(place, first)
+    found = await _looked_at(place, first)
     for lab in () if found.usable else others:
-        other = await _checked(place, lab)
+        other = await _looked_at(place, lab)
         if other.usable:
             found = other
     unnamed = choice.by_default and choice.lab is None
     return replace(found, go_on=advice.own_machines(place)) if unnamed else found
 
 
-async def _checked(place: Place, choice: LabChoice) -> LabReport:
+async def _looked_at(place: Place, choice: LabChoice) -> LabReport:
     async with opened(await labs.driver_for(place, choice, None)) as driver:
         found = advice.advised(place, choice, await driver.preflight())
         names = tuple(choice.lab.hosts) if choice.lab and not driver.throw_away else ()
@@ -133,7 +135,12 @@ def document(report: LabReport) -> bytes:
 def leases(place: Place) -> list[Lease]:
     """Who holds lasting hosts, and who waits for them, in the order asked."""
     with opened_store(place) as store:
-        return store.leases(this_process(), is_gone).leases()
+        return leases_in(store)
+
+
+def leases_in(store: Store) -> list[Lease]:
+    """As `leases`, in a store that is open."""
+    return store.leases(this_process(), is_gone).leases()
 
 
 def leases_document(found: Sequence[Lease]) -> bytes:

@@ -105,6 +105,27 @@ def named_only(name: str | None, place: Place) -> LabChoice:
     return _from_file(_kept(place)[name], name)
 
 
+@dataclass(frozen=True, slots=True)
+class NamedLab:
+    """A lab that may be named from afar; `problem` says why it cannot be used, `choice` is then
+    None."""
+
+    name: str
+    choice: LabChoice | None
+    problem: str | None = None
+
+
+def all_named(place: Place) -> list[NamedLab]:
+    """Every lab that may be named from afar, the broken ones too."""
+    found = []
+    for name in names(place):
+        try:
+            found.append(NamedLab(name, named_only(name, place)))
+        except OpsDrillError as error:
+            found.append(NamedLab(name, None, error.message))
+    return found
+
+
 def _known(driver: str) -> str:
     if driver not in DRIVERS.names():
         raise UnknownName("driver", driver, DRIVERS.names())

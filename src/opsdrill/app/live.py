@@ -11,14 +11,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from opsdrill.app import agents, labs, planning, retry, scenarios
+from opsdrill.app import agents, hosts, labs, planning, retry, scenarios
 from opsdrill.app.engine_room import EngineRoom, engine_room
 from opsdrill.app.events.followers import Followers
+from opsdrill.app.hosts import LabReport
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
 from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.wiring import Place
-from opsdrill.errors import Conflict, OpsDrillError, UnknownName, UsageError
+from opsdrill.errors import Conflict, DriverUnavailable, OpsDrillError, UnknownName, UsageError
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
@@ -34,6 +35,8 @@ PARALLEL = 2
 """Runs at once where nobody says how many."""
 LOOK_SECONDS = 15.0
 """Between two looks whether a process beside this one died."""
+CHECKS, CHECK_SECONDS = 4, 60.0
+"""Labs that are looked at at once, and how long."""
 BY = "by"
 """The label that says who started a run."""
 
@@ -89,6 +92,7 @@ class LiveEngine:
         self._room = room
         self._listeners = listeners
         self.followers = Followers(store, self.listen)
+        self._checking = asyncio.Semaphore(CHECKS)
 
     @classmethod
     @asynccontextmanager
@@ -200,6 +204,25 @@ class LiveEngine:
         if not errored:
             raise Conflict(f"no run of the batch {batch} errored", hint="there is nothing to retry")
         return [await self.retry(run) for run in errored]
+
+    async def check_lab(self, name: str) -> LabReport:
+        """Try whether a lab can give hosts and its machines answer; nothing is changed there.
+
+        Raises:
+            UnknownName: there is no such lab.
+            InvalidInput: its file is broken.
+            DriverUnavailable: it took too long.
+            UsageError: a secret cannot be had.
+        """
+        choice = await asyncio.to_thread(labs.named_only, name, self._place)
+        async with self._checking:
+            try:
+                async with asyncio.timeout(CHECK_SECONDS):
+                    return await hosts.checked(self._place, choice)
+            except TimeoutError:
+                raise DriverUnavailable(
+                    f"the lab {name} did not answer within {CHECK_SECONDS:.0f} seconds"
+                ) from None
 
     async def list(self) -> list[tuple[str, RunState]]:
         """The runs of this process that are not over, in the order submitted."""

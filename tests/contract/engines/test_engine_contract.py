@@ -394,7 +394,7 @@ async def test_retry_needs_an_end(world: MakeWorld) -> None:
     await w.engine.submit([w.spec("r1")])
     with pytest.raises(UsageError, match="r1 is not over"):
         await w.engine.retry("r1")
-    with pytest.raises(UsageError, match="no run r2"):
+    with pytest.raises(UsageError, match="no run 'r2'"):
         await w.engine.retry("r2")
 
 

@@ -1,0 +1,155 @@
+"""Events: server-sent, live, and gone on with from the last one that was seen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from opsdrill.api.entry import Who, needs
+from opsdrill.api.parameters import RunId
+from opsdrill.api.problems import Refused, answers
+from opsdrill.api.service import Served, Service
+from opsdrill.app.events.followers import TooManyFollowers
+from opsdrill.app.events.news import News
+from opsdrill.app.events.position import read_position
+from opsdrill.app.events.progress import read_progress
+from opsdrill.app.events.runs_tail import check_batch
+from opsdrill.app.history import there
+
+router = APIRouter(tags=["events"])
+
+STALLED_SECONDS = 30.0
+"""One who takes nothing for so long is cut off; it may go on from its place."""
+AGAIN_MILLISECONDS = 2000
+"""How long a browser waits before it comes again."""
+_PING = b": still here\n\n"
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        max_length=8192,
+        description="The `id` of the last event that was seen; what follows it is told.",
+    ),
+]
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events, until the end.",
+        "content": {
+            "text/event-stream": {
+                "schema": {"type": "string"},
+                "example": 'event: phase\ndata: {"run":"20261130-231217-1f3c9a7e","attempt":1,'
+                '"phase":{"name":"setup","status":"running"}}\nid: 1.5.0\n\n',
+            }
+        },
+    }
+}
+
+
+@router.get(
+    "/runs/{run}/events",
+    response_class=StreamingResponse,
+    operation_id="follow_run",
+    summary="Follow a run",
+    description=(
+        "Server-sent events: `phase` (one begins or ends), `job` (what the agent does), `step` "
+        "(what it waits for; without an id, since it is gone when it was not heard), `result` "
+        "(the last one). With `Last-Event-ID` it goes on behind that event: nothing is lost and "
+        "nothing told twice. Behind the result there is nothing: 204."
+    ),
+    responses={
+        **_STREAM,
+        204: {"description": "Everything was seen."},
+        **answers(400, 404, 429, 503),
+    },
+    **needs("read"),
+)
+async def follow_run(
+    run: RunId, service: Served, who: Who, last_event_id: LastEventId = None
+) -> Response:
+    await service.call(_check_run, service, run)
+    position = read_position(last_event_id)
+    if position is None:
+        return Response(status_code=204)
+    followers = service.engine.followers
+    return EventStream(service, who.token, followers.run(run, position))
+
+
+@router.get(
+    "/events",
+    response_class=StreamingResponse,
+    operation_id="follow_runs",
+    summary="Follow a batch, or all runs",
+    description=(
+        "Server-sent events: `run` (the run as a listing shows it, each time its state changes), "
+        "`phase` and `step` (without an id), `reset` (too much happened meanwhile: list the runs "
+        "again). It begins with the runs of the batch, or with all that are not over, and does "
+        "not end by itself."
+    ),
+    responses={**_STREAM, **answers(400, 404, 429, 503)},
+    **needs("read"),
+)
+async def follow_runs(
+    service: Served,
+    who: Who,
+    batch: Annotated[str | None, Query(max_length=200)] = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    last = read_progress(last_event_id) if last_event_id is not None else None
+    if batch is not None:
+        await service.call(check_batch, service.store, batch)
+    return EventStream(service, who.token, service.engine.followers.runs(batch, last))
+
+
+def _check_run(service: Service, run: str) -> None:
+    with there(run):
+        service.store.get(run)
+
+
+class EventStream(StreamingResponse):
+    """News as server-sent events, to one follower, who takes a place for as long as it lasts."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, service: Service, caller: str, news: AsyncIterator[News | None]) -> None:
+        self._place = service.engine.followers.admitted(caller)
+        try:
+            self._place.__enter__()
+        except TooManyFollowers as error:
+            status = 429 if error.own else 503
+            raise Refused(
+                status, error.message, hint=error.hint, headers={"Retry-After": "10"}
+            ) from None
+        super().__init__(
+            _written(news), headers={"cache-control": "no-store", "x-accel-buffering": "no"}
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def soon(message: object) -> None:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await send(message)  # type: ignore[arg-type]
+
+        try:
+            await super().__call__(scope, receive, soon)
+        except TimeoutError:
+            return  # it takes nothing; what it has not seen it asks for again
+        finally:
+            self._place.__exit__(None, None, None)
+
+
+async def _written(news: AsyncIterator[News | None]) -> AsyncIterator[bytes]:
+    """News in the form of server-sent events, https://html.spec.whatwg.org/#server-sent-events."""
+    yield format_sse_event(retry=AGAIN_MILLISECONDS)
+    async with aclosing(news) as told:  # type: ignore[type-var]
+        async for one in told:
+            if one is None:
+                yield _PING
+            else:
+                yield format_sse_event(data_str=one.data.decode(), event=one.kind, id=one.id)

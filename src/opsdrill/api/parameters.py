@@ -1,0 +1,87 @@
+"""Parameters that several addresses share: filters of runs, pages, ids."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Path, Query
+from pydantic import AwareDatetime
+
+from opsdrill.api.problems import Refused
+from opsdrill.errors import Fault
+from opsdrill.model.result import RunState, Verdict
+from opsdrill.store.store import RunFilter
+from opsdrill.wire.problems import ProblemItem
+
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+Cursor = Annotated[
+    str | None, Query(max_length=500, description="The `cursor` of the page before, as it came.")
+]
+RunId = Annotated[str, Path(max_length=200, examples=["20261130-231217-1f3c9a7e"])]
+BatchId = Annotated[str, Path(max_length=200, examples=["20261130-231217-0a1b2c3d"])]
+
+_Text = Annotated[str | None, Query(max_length=200)]
+_LABELS = 20
+
+
+def narrowed(
+    *,
+    scenario: Annotated[_Text, Query(description="A scenario's key.")] = None,
+    tag: Annotated[_Text, Query(description="A tag of the scenario.")] = None,
+    agent: Annotated[_Text, Query(description="An agent's name.")] = None,
+    state: RunState | None = None,
+    verdict: Verdict | None = None,
+    fault: Fault | None = None,
+    batch: _Text = None,
+    label: Annotated[
+        list[str] | None, Query(description="`NAME:VALUE`; a run must have all that are given.")
+    ] = None,
+    since: Annotated[
+        AwareDatetime | None, Query(description="Runs created then or later; with an offset.")
+    ] = None,
+    until: Annotated[
+        AwareDatetime | None, Query(description="Runs created before; with an offset.")
+    ] = None,
+) -> RunFilter:
+    """What a listing of runs is narrowed to."""
+    return RunFilter(
+        scenario=scenario,
+        scenario_tag=tag,
+        agent=agent,
+        state=state,
+        verdict=verdict,
+        fault=fault,
+        batch=batch,
+        labels=labels_of(label or []),
+        since=in_reach(since, "since"),
+        until=in_reach(until, "until"),
+    )
+
+
+Narrowed = Annotated[RunFilter, Depends(narrowed)]
+
+
+def labels_of(written: list[str]) -> tuple[tuple[str, str], ...]:
+    """Labels written as `NAME:VALUE`. Raises Refused."""
+    pairs = []
+    for text in written[: _LABELS + 1]:
+        name, colon, value = text.partition(":")
+        if not colon or not name or len(text) > 300:
+            raise _wrong("label", "must be NAME:VALUE")
+        pairs.append((name, value))
+    if len(written) > _LABELS:
+        raise _wrong("label", f"may stand there {_LABELS} times at most")
+    return tuple(pairs)
+
+
+def in_reach(moment: datetime | None, name: str) -> datetime | None:
+    """A moment that can be counted from 1970 on. Raises Refused."""
+    if moment is not None and not 2 <= moment.year <= 9998:
+        raise _wrong(name, "is no moment that a run can have")
+    return moment
+
+
+def _wrong(name: str, message: str) -> Refused:
+    item = ProblemItem(path=f"query.{name}", message=message)
+    return Refused(422, f"the request is refused: query.{name} {message}", errors=[item])

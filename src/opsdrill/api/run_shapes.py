@@ -1,0 +1,119 @@
+"""Runs, batches and what is kept of them, as the bodies that tell them."""
+
+from __future__ import annotations
+
+from opsdrill.app.evidence_items import Item
+from opsdrill.app.history import Kept
+from opsdrill.app.run_rows import row_value
+from opsdrill.evidence.stories import Differences
+from opsdrill.model.result import Fraction
+from opsdrill.model.run import RunSpec
+from opsdrill.store.store import BatchRow, RunRow, StoredGrade
+from opsdrill.wire.batches import BatchTold
+from opsdrill.wire.runs import (
+    ClaimTold,
+    DifferencesTold,
+    EvidenceItem,
+    FractionTold,
+    GradeTold,
+    RunDetail,
+    RunTold,
+)
+
+PARTS = (
+    "results", "grades", "evidence", "record", "files", "phases", "hosts", "scenario", "events",
+)  # fmt: skip
+"""What a run's own address is followed by."""
+
+
+def run_told(row: RunRow) -> RunTold:
+    return RunTold.model_validate(row_value(row))
+
+
+def planned_told(spec: RunSpec) -> RunTold:
+    """A run that was planned just now."""
+    return RunTold(
+        id=spec.id,
+        batch=spec.batch,
+        scenario=spec.scenario.key,
+        title=spec.scenario.title,
+        agent=str(spec.agent),
+        lab=spec.lab.name,
+        repeat=spec.repeat,
+        state="planned",
+        created_at=spec.created_at,
+    )
+
+
+def run_detail(row: RunRow, kept: Kept, waits_for: str | None, address: str) -> RunDetail:
+    return RunDetail(
+        **run_told(row).model_dump(),
+        labels=dict(kept.run.spec.labels),
+        scenario_version=kept.result.scenario_version,
+        attempt=kept.run.attempt,
+        started_at=kept.run.started_at,
+        phases=list(kept.run.phases),
+        waits_for=waits_for,
+        warnings=list(kept.result.warnings),
+        differences=_differences(kept.differences) if kept.differences else None,
+        links={part: f"{address}/{part}" for part in PARTS},
+    )
+
+
+def _differences(found: Differences) -> DifferencesTold:
+    def claims(calls: tuple[tuple[str, object], ...]) -> list[ClaimTold]:
+        return [ClaimTold.model_validate({"host": h, "call": _plain(c)}) for h, c in calls]
+
+    return DifferencesTold(
+        by=found.by, never_run=claims(found.never_run), not_reported=claims(found.not_reported)
+    )
+
+
+def _plain(call: object) -> object:
+    dump = getattr(call, "model_dump", None)
+    return dump() if dump else call
+
+
+def fraction_told(fraction: Fraction | None) -> FractionTold | None:
+    return FractionTold(passed=fraction.passed, total=fraction.total) if fraction else None
+
+
+def grade_told(kept: StoredGrade) -> GradeTold:
+    grade = kept.grade
+    return GradeTold(
+        number=kept.number,
+        cause=kept.cause,
+        by=kept.by,
+        created_at=kept.created_at,
+        scenario_version=grade.scenario_version,
+        verdict=grade.verdict,
+        reason=grade.reason,
+        fault=grade.fault,
+        compliance=fraction_told(grade.compliance),
+        remediation=fraction_told(grade.remediation),
+    )
+
+
+def item_told(item: Item) -> EvidenceItem:
+    return EvidenceItem(
+        number=item.number,
+        kind=item.kind,
+        task=item.task,
+        host=item.host,
+        turn=item.turn,
+        at=item.at,
+        content=item.content,
+        cut=item.cut,
+    )
+
+
+def batch_told(row: BatchRow) -> BatchTold:
+    return BatchTold(
+        id=row.id,
+        created_at=row.created_at,
+        runs=row.runs,
+        states={str(state): count for state, count in row.states.items()},
+        verdicts={str(verdict): count for verdict, count in row.verdicts.items()},
+        scenarios=list(row.scenarios),
+        agents=list(row.agents),
+    )

@@ -1,0 +1,54 @@
+"""Sets of kept runs, for comparisons and trends: the newest that some filters let through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from opsdrill.app.history import there
+from opsdrill.app.run_rows import row_of
+from opsdrill.store.store import RunFilter, RunRow, Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunSet:
+    """Some runs that are over, the newest first; `cut` says that there are more."""
+
+    rows: tuple[RunRow, ...]
+    cut: bool = False
+
+
+def filtered(store: Store, narrowed: RunFilter, most: int) -> RunSet:
+    """The newest runs that a filter lets through, and that are over."""
+    rows: list[RunRow] = []
+    cursor: str | None = None
+    while True:
+        page = store.page(narrowed, limit=1000, cursor=cursor)
+        rows += (row for row in page.rows if row.ended_at is not None)
+        cursor = page.cursor
+        if len(rows) > most or cursor is None:
+            return RunSet(tuple(rows[:most]), len(rows) > most)
+
+
+def chosen(store: Store, runs: Sequence[str]) -> RunSet:
+    """These very runs, those that are over.
+
+    Raises:
+        NotThere: one of them is not there.
+    """
+    rows = []
+    for run in dict.fromkeys(runs):
+        with there(run):
+            rows.append(row_of(store.get(run)))
+    return RunSet(tuple(row for row in rows if row.ended_at is not None))
+
+
+def share(passed: int, of: int) -> float | None:
+    """A share rounded to four places; None of nothing."""
+    return round(passed / of, 4) if of else None
+
+
+def mean_share(pairs: Iterable[tuple[int, int] | None]) -> float | None:
+    """The mean of shares, leaving out those of nothing."""
+    shares = [passed / total for passed, total in filter(None, pairs) if total]
+    return round(sum(shares) / len(shares), 4) if shares else None
