@@ -9,11 +9,13 @@ are all files that are kept with it. What lint calls an error cannot be kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from opsdrill.app import scenarios
+from opsdrill.app.patience import patient
+from opsdrill.app.recorded import KeptRuns
 from opsdrill.app.scenario_files import NewFile, check_sizes, check_source
 from opsdrill.app.shelf import kept_scenarios, loaded
 from opsdrill.app.wiring import Place
@@ -33,9 +35,16 @@ from opsdrill.store.store import Store
 RESERVED = frozenset({"schema"})
 """Keys that a scenario of the store cannot have: the API has something else under that name."""
 
+
+class NotEditable(Conflict):
+    """It cannot be done to what is there, whichever version of it the caller saw."""
+
+
 Change = Callable[[dict[str, object]], object]
 """From a scenario as plain data to what it is to be."""
 _KEY = re.compile(KEY)
+_PATIENCE = 20.0
+"""Seconds that a caller waits for what kept runs show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,20 +271,27 @@ class Library:
     # changing
 
     def check(
-        self, text: str, *, json: bool | None = None, key: str | None = None
-    ) -> tuple[LoadedScenario | None, list[Problem]]:
-        """What is wrong with a scenario's text, and the scenario where it is none that refuses it.
+        self, text: str, *, json: bool | None = None, key: str | None = None, notes: bool = False
+    ) -> tuple[LoadedScenario | None, Sequence[Problem]]:
+        """What is wrong with a scenario's text, and the scenario where nothing refuses it.
 
         Args:
             text: JSON or YAML.
             json: which of the two; None: its start decides.
             key: the scenario whose files are meant; None: of the scenario with the text's own key.
+            notes: also what depends on judgement, for which kept runs are looked at.
+
+        Raises:
+            UsageError: looking at kept runs takes too long.
         """
         try:
-            whole = self._loaded(text, json=json, key=key)
+            whole = self.read(text, json=json, key=key)
         except InvalidInput as error:
-            return None, list(error.problems)
-        return whole, lint(whole)
+            return None, error.problems
+        if not notes:
+            return whole, [problem for problem in lint(whole) if problem.severity != "note"]
+        with patient(_PATIENCE, "looking at kept runs") as searcher:
+            return whole, lint(whole, KeptRuns(self._store, searcher).of(whole.scenario))
 
     def create(self, text: str, *, json: bool | None = None, by: str | None = None) -> Shown:
         """Keep a new scenario that comes without files.
@@ -361,13 +377,25 @@ class Library:
         if source not in now.loaded.files:
             raise NotThere("file", source)
         if any(file.source == source for file in now.loaded.scenario.files):
-            raise Conflict(
+            raise NotEditable(
                 f"the scenario puts {source!r} on hosts", hint="take it out of `files` first"
             )
         files = {name: file for name, file in now.loaded.files.items() if name != source}
         return self._put(now, _with(now.loaded, files), number, by)
 
-    def _loaded(self, text: str, *, json: bool | None, key: str | None) -> LoadedScenario:
+    def read(
+        self, text: str, *, json: bool | None = None, key: str | None = None
+    ) -> LoadedScenario:
+        """The scenario in a text, with the files that the scenario of its key has.
+
+        Args:
+            text: as in `check`.
+            json: as in `check`.
+            key: as in `check`.
+
+        Raises:
+            InvalidInput: it is broken.
+        """
         document = load_text(text, None, json=json).document
         data = document.data
         own = data.get("key") if isinstance(data, dict) else None
@@ -382,7 +410,7 @@ class Library:
         entry = self._in_files(key)
         if entry is None:
             raise NotThere("scenario", key)
-        raise Conflict(
+        raise NotEditable(
             f"scenario {key!r} is in a file ({entry.origin}), which is only read here",
             hint="edit the file, or create a copy under another key",
         )

@@ -23,12 +23,13 @@ from opsdrill.scenarios.document import decoded
 from opsdrill.scenarios.files import FILE_LIMIT, support_files
 from opsdrill.scenarios.load import (
     SCENARIO_FILES,
+    WRITTEN_LIMIT,
     LoadedScenario,
     is_json,
     load_text,
     scenario_file,
 )
-from opsdrill.scenarios.text import as_yaml
+from opsdrill.scenarios.text import as_json, as_yaml
 
 _ENTRIES = 10 * FILES_LIMIT
 _PIECE = 64 * 1024
@@ -41,6 +42,28 @@ def is_archive(path: Path) -> bool:
     """Whether a file begins as ZIP archives do."""
     with path.open("rb") as stream:
         return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def sent(path: Path, folder: Path) -> LoadedScenario:
+    """The scenario in a file that somebody sent: an archive, or a text without any files.
+
+    Args:
+        path: the file.
+        folder: where an archive is unpacked.
+
+    Raises:
+        InvalidInput: as `unpacked`, or the text is broken.
+    """
+    if is_archive(path):
+        return unpacked(path, folder)
+    with path.open("rb") as stream:
+        content = stream.read(WRITTEN_LIMIT + 1)
+    if len(content) > WRITTEN_LIMIT:
+        raise InvalidInput(
+            "the scenario is refused",
+            [Problem("", f"is larger than {WRITTEN_LIMIT // 1024 // 1024} MiB")],
+        )
+    return load_text(decoded(content, None), {})
 
 
 def unpacked(archive: Path, folder: Path) -> LoadedScenario:
@@ -90,6 +113,12 @@ def packed(shown: Shown) -> Iterator[bytes]:
         stream.close()
         raise
     return _pieces(stream)
+
+
+def written(shown: Shown, *, json: bool) -> str:
+    """A scenario without its files as JSON or YAML; what is said by nobody is left out."""
+    scenario = shown.loaded.scenario
+    return as_json(scenario, defaults=False) if json else as_yaml(scenario)
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:

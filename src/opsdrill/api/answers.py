@@ -1,0 +1,122 @@
+"""Answers whose texts may be anything, and the tags that editors give back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from fastapi import Request, Response
+from pydantic import BaseModel
+
+from opsdrill.api.problems import Refused
+from opsdrill.api.service import Service
+from opsdrill.app import documents
+from opsdrill.app.library import Expected, NotEditable
+from opsdrill.app.uploads import Upload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e]{0,200}")\s*(?:,|$)')
+_TAGS = 20
+
+
+def told(
+    body: BaseModel, status: int = 200, *, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A body as JSON, also where a text of it holds half a surrogate pair."""
+    content = documents.of_model(body, indented=False)
+    return Response(content, status, headers=dict(headers or {}), media_type="application/json")
+
+
+def expected(request: Request) -> Expected:
+    """What an editor saw, as `If-Match` says it.
+
+    Raises:
+        Refused: the header is missing, or no such header.
+    """
+    header = request.headers.get("if-match")
+    if header is None:
+        raise Refused(
+            428,
+            "say which version you edit",
+            hint="send the ETag that you read as If-Match (or `*` for any)",
+        )
+    if header.strip() == "*":
+        return Expected()
+    return Expected(tuple(tag for weak, tag in _tags(header) if not weak))
+
+
+def unchanged(request: Request, etag: str) -> bool:
+    """Whether the caller has this already, as `If-None-Match` says."""
+    header = request.headers.get("if-none-match")
+    if header is None:
+        return False
+    return header.strip() == "*" or etag in [tag for _, tag in _tags(header, strict=False)]
+
+
+def _tags(header: str, *, strict: bool = True) -> list[tuple[bool, str]]:
+    found: list[tuple[bool, str]] = []
+    at = 0
+    while at < len(header) and len(found) < _TAGS:
+        tag = _TAG.match(header, at)
+        if tag is None:
+            if strict:
+                raise Refused(400, "If-Match holds no ETag", hint='an ETag is a text like "3-9f86"')
+            return []
+        found.append((tag[1] is not None, tag[2]))
+        at = tag.end()
+    return found
+
+
+async def edited(service: Service, edit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call an edit; what cannot be edited at all is no matter of the version that was seen.
+
+    Raises:
+        Refused: 409.
+    """
+    try:
+        return await service.call(edit, *args, **kwargs)
+    except NotEditable as error:
+        raise Refused(409, error.message, hint=error.hint) from None
+
+
+@asynccontextmanager
+async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
+    """The body of a request as a file, which is gone afterwards."""
+    upload = await service.call(Upload, service.place)
+    try:
+        async for piece in request.stream():
+            if piece:
+                await service.call(upload.write, piece)
+        await service.call(upload.end)
+        yield upload
+    finally:
+        upload.discard()
+
+
+def with_body(
+    declared: dict[str, Any], *contents: str, description: str, example: object = None
+) -> dict[str, Any]:
+    """What `entry.needs` gives, for a route that reads its body itself.
+
+    Args:
+        declared: what `needs` gave.
+        contents: the media types that the body may have; JSON is an object.
+        description: what the body is.
+        example: of a JSON body.
+    """
+    shapes: dict[str, Any] = {}
+    for content in contents:
+        if content.endswith("json"):
+            shapes[content] = {"schema": {"type": "object"}}
+            if example is not None:
+                shapes[content]["example"] = example
+        elif content.startswith("application/") and not content.endswith("yaml"):
+            shapes[content] = {"schema": {"type": "string", "format": "binary"}}
+        else:
+            shapes[content] = {"schema": {"type": "string"}}
+    body = {"required": True, "description": description, "content": shapes}
+    return {**declared, "openapi_extra": {**declared["openapi_extra"], "requestBody": body}}
