@@ -60,11 +60,11 @@ def report(*commands: str) -> str:
     return json.dumps(told)
 
 
-def teller(did: list[str], told: str, **scenario: object) -> RunSpec:
+def teller(did: list[str], told: str, *, deny: tuple[str, ...] = (), **scenario: object) -> RunSpec:
     """An agent that does one thing and tells another."""
     lines = [*did, f"printf %s {shlex.quote(told)} >report.json"]
     command = f"bash -c {shlex.quote('; '.join(lines))}"
-    return drill(command, AgentSettings(transcript="report.json"), **scenario)
+    return drill(command, AgentSettings(transcript="report.json", deny=deny), **scenario)
 
 
 def shown(came: Drilled) -> list[tuple[str, str, str]]:
@@ -118,6 +118,39 @@ async def test_a_report_that_cannot_be_read_is_said(grounds: Range, told: str) -
     assert came.record.reported_by is None
     missing = came.record.coverage.of("agent_messages")
     assert missing.state == "unavailable" and "cannot be read" in (missing.why or "")
+
+
+async def test_what_was_refused_and_reported_is_no_claim(grounds: Range) -> None:
+    """[W4.1] The gateway saw it, and says that it did not run."""
+    [came] = await grounds.drill(
+        teller(
+            ["ssh app-01 'rm -f /etc/app.conf.old'", "ssh app-01 'cat /etc/app.conf'"],
+            report("ssh app-01 'rm -f /etc/app.conf.old'", "ssh app-01 'cat /etc/app.conf'"),
+            deny=(r"\brm\b",),
+            validation=[NO_DELETING],
+        )
+    )
+    assert shown(came) == [
+        ("rm -f /etc/app.conf.old", "both", "refused"),
+        ("cat /etc/app.conf", "both", "ran"),
+    ]
+    assert "refused, not run: forbidden by the operator" in came.err
+    [deleted] = came.result.rules
+    assert deleted.status == "passed"
+
+
+async def test_a_must_not_rule_never_passes_over_input_that_nobody_saw(grounds: Range) -> None:
+    """[W3.1, W3.3] A script on standard input, by way of a shell by another name."""
+    hidden = "cp /bin/bash /tmp/q; /tmp/q"
+    [came] = await grounds.drill(
+        teller(
+            [f"echo 'rm -f /etc/app.conf.old' | ssh app-01 {shlex.quote(hidden)}"],
+            report("ssh app-01 'cp /bin/bash /tmp/q; /tmp/q'"),
+            validation=[NO_DELETING],
+        ),
+    )
+    [deleted] = came.result.rules
+    assert deleted.status == "error" and "given input" in deleted.reason, deleted
 
 
 async def test_without_a_place_for_one_nothing_is_looked_for(grounds: Range) -> None:

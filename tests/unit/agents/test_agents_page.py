@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opsdrill.agents.adapters.command import CommandAdapter
 from opsdrill.agents.adapters.http import HttpAdapter
 from opsdrill.agents.adapters.llm import LlmAdapter
 from opsdrill.agents.llm.fence import TEXT_KEPT
@@ -23,11 +24,12 @@ def test_every_key_is_on_the_page(key: str) -> None:
     assert f"`{key}`" in PAGE
 
 
-@pytest.mark.parametrize("adapter", [LlmAdapter, HttpAdapter])
+@pytest.mark.parametrize("adapter", [CommandAdapter, LlmAdapter, HttpAdapter])
 def test_the_keys_of_an_adapter_are_those_on_the_page(
-    adapter: type[LlmAdapter] | type[HttpAdapter],
+    adapter: type[CommandAdapter] | type[LlmAdapter] | type[HttpAdapter],
 ) -> None:
-    [row] = re.findall(rf"^[|] `{adapter.name}` [|] (`.*) [|]$", PAGE, re.M)
+    [row] = re.findall(rf"^[|] `{adapter.name}`(?:, presets)? [|] (`.*) [|]$", PAGE, re.M)
+    row = row.replace("(`seconds` alone)", "")
     assert set(re.findall("`([a-z_]+)`", row)) == adapter.keeps
 
 
