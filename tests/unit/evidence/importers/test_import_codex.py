@@ -336,3 +336,103 @@ def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
     rows = data.draw(mistreated(sample))
     assert isinstance(rows, list)
     assert_only_our_errors(FORMAT, lines(*rows))
+
+
+BARE = golden(FORMAT, "bare.jsonl")
+STREAM = golden(FORMAT, "exec.jsonl")
+
+
+def test_bare_items_have_no_times() -> None:
+    """The head of an older rollout is the only line with a time, and says nothing of the work."""
+    assert state_of(job_of(FORMAT, BARE), "times") == "unavailable"
+
+
+def thing(kind: str, over: bool = True, **more: JsonValue) -> Row:
+    about: Row = {"id": "item_1", "type": kind, **more}
+    return {"type": "item.completed" if over else "item.started", "item": about}
+
+
+THREAD: Row = {"type": "thread.started", "thread_id": "t"}
+TURN: Row = {"type": "turn.completed", "usage": {}}
+
+
+def command(text: JsonValue, over: bool = True, **more: JsonValue) -> Row:
+    return thing("command_execution", over, command=text, status="completed", **more)
+
+
+@pytest.mark.parametrize(
+    ("told", "given"),
+    [
+        ("bash -lc 'echo \"a b\"'", 'echo "a b"'),
+        ("/usr/bin/zsh -lc ls", "ls"),
+        ("bash -lc 'bash -c ls'", "bash -c ls"),
+        ("ls -l /srv", "ls -l /srv"),
+        ("bash -lc 'it''s \"", "bash -lc 'it''s \""),
+    ],
+)
+def test_the_stream_shows_what_the_shell_got(told: str, given: str) -> None:
+    """`codex exec --json` shows the words that start a shell; the command is what it is given."""
+    assert commands_of(job_of(FORMAT, lines(THREAD, command(told, exit_code=0), TURN))) == [given]
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "fault"),
+    [
+        ([TURN], "completed", None),
+        ([], "failed", "infrastructure"),
+        ([TURN, {"type": "turn.started"}], "failed", "infrastructure"),
+        ([{"type": "turn.failed", "error": {"message": "429"}}], "failed", "infrastructure"),
+        ([{"type": "error", "message": "stream lost"}], "failed", "infrastructure"),
+    ],
+)
+def test_how_a_stream_ends(last: list[JsonValue], status: str, fault: str | None) -> None:
+    """Its last turn says how it ended."""
+    job = job_of(FORMAT, lines(THREAD, command("ls", exit_code=0), *last))
+    assert status_of(job) == status
+    assert (job.record.stop.fault if job.record.stop else None) == fault
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome"),
+    [
+        (thing("command_execution", command="a", status="failed", exit_code=2), "ran"),
+        (thing("command_execution", command="a", status="failed"), "failed"),
+        (thing("command_execution", command="a", status="declined"), "refused"),
+        (thing("mcp_tool_call", tool="t", server="s", arguments={}, status="failed"), "failed"),
+    ],
+)
+def test_what_became_of_an_item(row: Row, outcome: str) -> None:
+    """A command with a status ran, one that was declined did not."""
+    assert [call.outcome for call in calls_of(job_of(FORMAT, lines(THREAD, row, TURN)))] == [
+        outcome
+    ]
+
+
+def test_an_item_in_two_lines_is_one_and_a_number_that_comes_again_is_another() -> None:
+    """A resumed thread numbers its items anew."""
+    begun, over = command("a", over=False), command("a", exit_code=0)
+    job = job_of(FORMAT, lines(THREAD, begun, over, TURN, THREAD, command("b", exit_code=0), TURN))
+    assert commands_of(job) == ["a", "b"]
+    assert state_of(job, "executed_commands") == "whole"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        thing("command_execution", command=["rm", "-r"], status="completed"),
+        thing("command_execution", status="completed"),
+        thing("a_new_kind", text="x"),
+        {"type": "item.completed", "item": "text"},
+        {"type": "item.completed"},
+        {"type": ["x"], "item": {"id": "1"}},
+        command("rm", over=False),
+    ],
+)
+def test_an_item_that_cannot_be_read_is_missed(row: Row) -> None:
+    """What is of no known shape may have been a command."""
+    assert state_of(job_of(FORMAT, lines(THREAD, row, TURN)), "executed_commands") == "partial"
+
+
+def test_what_was_asked_is_not_in_the_stream() -> None:
+    """The request is no event of the stream, so a rule about it is an error and not failed."""
+    assert state_of(job_of(FORMAT, STREAM), "task_description") == "unavailable"

@@ -49,9 +49,12 @@ def _commands(jobs: list[Imported], *left_out: str) -> set[str]:
 
 
 def _held(value: JsonValue, sought: set[str]) -> list[str]:
-    """The commands that a text is, or that the JSON in it holds."""
+    """The commands that a text is, that a shell in it is given, or that the JSON in it holds."""
     if not isinstance(value, str):
         return []
+    given = value.removeprefix("/bin/bash -lc '")
+    if given != value and given.removesuffix("'") in sought:
+        return [given.removesuffix("'")]
     inside = [each for each in sought if value.startswith("{") and json.dumps(each)[1:-1] in value]
     return [value] if value in sought else inside
 

@@ -1,4 +1,8 @@
-"""Codex: the rollout files that it keeps, JSON lines of `{timestamp, type, payload}`."""
+"""Codex: the rollout files that it keeps, JSON lines of `{timestamp, type, payload}`.
+
+Before September 2025 a rollout was a head and bare items without times. What `codex exec --json`
+prints is read by `stream`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opsdrill.evidence.importers.codex.results import result_of
+from opsdrill.evidence.importers.codex.stream import StreamReader, is_stream
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
@@ -21,6 +26,13 @@ from opsdrill.evidence.transcripts.transcript import TOLD, Transcript
 from opsdrill.model.job import Outcome, Stop
 
 _KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_BARE = frozenset(
+    {
+        "message", "function_call", "function_call_output", "local_shell_call", "custom_tool_call",
+        "custom_tool_call_output", "local_shell_call_output", "web_search_call", "reasoning",
+    }
+)  # fmt: skip
+"""Items as they stood alone on a line in older versions."""
 _SHELLS = frozenset({"exec_command", "shell", "shell_command", "container.exec", "local_shell"})
 _SHELL_OF = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _NOT_ASKED = (
@@ -32,20 +44,28 @@ _NOT_ASKED = (
 
 
 class CodexImporter:
-    """Rollouts of Codex."""
+    """Rollouts of Codex, and the events of `codex exec --json`."""
 
     title = "Codex"
 
     def knows(self, glimpse: Glimpse) -> bool:
-        """A line is of a kind that only rollouts have, and has a payload."""
-        return any(
+        """A line is of a kind that only rollouts have, and has a payload; or an older head."""
+        wrapped = any(
             text(each, "type") in _KINDS and isinstance(each.get("payload"), dict)
             for each in glimpse.rows
         )
+        return wrapped or _is_bare(glimpse) or is_stream(glimpse)
 
     def read(self, source: Source, placing: Placing) -> Iterator[Imported]:
         """The one job of a rollout."""
-        reader = _Reader(Transcript("codex", self.title, placing), _heard(source))
+        told = Transcript("codex", self.title, placing)
+        if is_stream(source.glimpse):
+            stream = StreamReader(told)
+            for each in rows_of(source, told.ledger):
+                stream.line(each)
+            yield told.imported()
+            return
+        reader = _Reader(told, _heard(source))
         rows = 0
         for each in rows_of(source, reader.told.ledger):
             rows += 1
@@ -53,6 +73,17 @@ class CodexImporter:
         if not rows:
             raise source.broken("holds no line of a Codex rollout")
         yield reader.end()
+
+
+def _is_bare(glimpse: Glimpse) -> bool:
+    """Its head names a session, and items or states stand on the lines as they are."""
+    head = glimpse.rows[0] if glimpse.rows else {}
+    return (
+        {"id", "timestamp"} <= set(head)
+        and bool({"instructions", "git"} & set(head))
+        and not {"type", "payload"} & set(head)
+        and any(text(row, "type") in _BARE or "record_type" in row for row in glimpse.rows[1:])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +126,9 @@ class _Reader:
     def line(self, line: dict[str, object]) -> None:
         """One line, of whatever kind."""
         payload = mapping(line, "payload")
-        at = self.told.clock.text(line.get("timestamp"))
-        match line.get("type"):
+        # An older head is the only line with a time, which is none of what the agent did.
+        at = self.told.clock.text(line.get("timestamp")) if "type" in line else None
+        match text(line, "type"):
             case "session_meta":
                 self.told.job = text(payload, "id") or text(payload, "session_id") or self.told.job
                 self._version = text(payload, "cli_version") or self._version
@@ -106,6 +138,10 @@ class _Reader:
                 self._item(payload, at)
             case "event_msg":
                 self._event(payload, at)
+            case None if "instructions" in line or "git" in line:
+                self.told.job = text(line, "id") or self.told.job
+            case kind if kind in _BARE and "payload" not in line:
+                self._item(line, at)
 
     def end(self) -> Imported:
         """The job, when all lines were told."""
