@@ -2,7 +2,9 @@
 
 `importers/FORMAT/NAME.json` (or another ending) is read for the host web-01. `NAME.expected.json`
 is the whole job record, or the list of them where the file holds several; a value that is the
-default may be left out. The records are written by hand: nothing here can renew them.
+default may be left out. The transcripts are written by hand; the records were made by the importers
+and then reviewed line by line against them. Nothing here renews them: a record that changes is made
+anew and reviewed again.
 """
 
 from __future__ import annotations

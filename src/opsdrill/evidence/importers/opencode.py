@@ -1,4 +1,5 @@
-"""OpenCode: an exported session, one document of `{info, messages: [{info, parts}]}`."""
+"""OpenCode: an exported session, one document of `{info, messages: [{info, parts}]}`, and what
+`opencode run --format json` prints, JSON lines of `{type, timestamp, sessionID, part}`."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.imported import Imported, Placing
 from opsdrill.evidence.transcripts.patch import files_of
-from opsdrill.evidence.transcripts.reading import items_of, objects_in
+from opsdrill.evidence.transcripts.reading import items_of, objects_in, rows_of
 from opsdrill.evidence.transcripts.rows import mapping, number, text, whole, within
 from opsdrill.evidence.transcripts.source import Source
 from opsdrill.evidence.transcripts.transcript import Transcript
+from opsdrill.evidence.transcripts.work import CALLS
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _EDITS: dict[str | None, ToolKind] = {
@@ -21,6 +23,7 @@ _EDITS: dict[str | None, ToolKind] = {
     "multiedit": "update_file",
 }
 _PATCHES = frozenset({"patch", "apply_patch"})
+_EVENTS = frozenset({"step_start", "step_finish", "tool_use", "text", "reasoning", "error"})
 _OWN = frozenset({"todo_write", "todo_read", "plan_enter", "plan_exit", "apply_patch"})
 """Its own tools that look like those of MCP servers, whose names are put before an underscore."""
 _TIMED_OUT = re.compile(
@@ -30,20 +33,26 @@ _REFUSED = re.compile(r"The user rejected permission|The user has specified a ru
 
 
 class OpenCodeImporter:
-    """Exported sessions of OpenCode."""
+    """Exported sessions of OpenCode, and the events of a run of it."""
 
     title = "OpenCode"
 
     def knows(self, glimpse: Glimpse) -> bool:
         """Its messages are of an `info` and parts, and so is no other program's."""
-        return glimpse.has("info.id", "messages") and (
+        document = glimpse.has("info.id", "messages") and (
             glimpse.has("messages.item.info", "messages.item.parts")
             or glimpse.has("info.directory", "info.time")
         )
+        return document or _is_stream(glimpse)
 
     def read(self, source: Source, placing: Placing) -> Iterator[Imported]:
         """The one job of a session."""
         reader = _Reader(Transcript("opencode", self.title, placing))
+        if _is_stream(source.glimpse):
+            for row in rows_of(source, reader.told.ledger):
+                reader.event(row)
+            yield reader.end()
+            return
         reader.head(mapping(source.value("info")))
         read = 0
         for message in items_of(source, "messages.item", reader.told.ledger):
@@ -55,6 +64,15 @@ class OpenCodeImporter:
         yield reader.end()
 
 
+def _is_stream(glimpse: Glimpse) -> bool:
+    return any(
+        text(row, "type") in _EVENTS
+        and text(row, "sessionID") is not None
+        and bool({"part", "error"} & set(row))
+        for row in glimpse.rows
+    )
+
+
 class _Reader:
     """Tells a transcript what each message says."""
 
@@ -64,6 +82,7 @@ class _Reader:
         self._model: str | None = None
         self._ids = CallIds()
         self._agents: set[str] = set()
+        self._calls = 0
 
     def head(self, info: dict[str, object]) -> None:
         """What stands before the messages."""
@@ -88,6 +107,32 @@ class _Reader:
             self._answer(info, parts)
         else:
             self.told.ledger.lose("a message does not say whose it is")
+
+    def event(self, row: dict[str, object]) -> None:
+        """One line of what a run prints; what was asked is not among them."""
+        part, kind = mapping(row, "part"), text(row, "type")
+        self.told.job = self.told.job or text(row, "sessionID")
+        if kind == "error":
+            self._ended({"error": row.get("error") or {"name": "error"}}, None, False)
+        elif kind == "text":
+            at = self.told.clock.count(within(part, "time", "start") or row.get("timestamp"), 1000)
+            self.told.main.say(text(part, "text"), at=at, id=text(part, "id"))
+        elif kind == "tool_use" or text(part, "type") == "tool":
+            self._calls += 1
+            self.told.goes_on()
+            self._call(part)
+        elif kind == "step_start":
+            self._calls = 0
+            self.told.goes_on()
+        elif kind == "step_finish":
+            reason = text(part, "reason")
+            if reason == "tool-calls" and not self._calls:
+                # Older versions print no call that failed.
+                self.told.ledger.lose("a step called a tool that is not in it", *CALLS)
+            self._use(part)
+            self._ended({"time": {"completed": 0}}, reason, self._calls > 0)
+        elif kind != "reasoning" and "part" in row:
+            self.told.ledger.lose("an event is of no type that is known here", *CALLS)
 
     def end(self) -> Imported:
         """The job, when all messages were told."""

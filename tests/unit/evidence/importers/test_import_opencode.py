@@ -16,6 +16,7 @@ from tests.unit.evidence.importers.in_memory import (
     golden,
     job_of,
     knows,
+    lines,
     mistreated,
     state_of,
     status_of,
@@ -207,3 +208,67 @@ def test_a_session_that_breaks_off(data: bytes) -> None:
 def test_nothing_in_it_is_trusted(document: JsonValue) -> None:
     """Whatever stands where, it is read or refused in plain words."""
     assert_only_our_errors(FORMAT, json.dumps(document).encode())
+
+
+RUN = golden(FORMAT, "run.jsonl")
+
+
+def event(kind: str, **part: JsonValue) -> Row:
+    return {"type": kind, "timestamp": MS, "sessionID": "ses", "part": part}
+
+
+def used(name: str, given: JsonValue, said: str = "ok", status: str = "completed") -> Row:
+    return event("tool_use", **tool(name, given, said, status))
+
+
+STEP = event("step_start", type="step-start")
+CALLED = event("step_finish", type="step-finish", reason="tool-calls")
+OVER = event("step_finish", type="step-finish", reason="stop")
+BROKE: Row = {"type": "error", "sessionID": "ses", "error": {"name": "APIError", "data": {}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "fault"),
+    [
+        ([STEP, OVER], "completed", None),
+        ([STEP, used("bash", {"command": "ls"}), CALLED], "failed", "infrastructure"),
+        ([STEP, OVER, STEP], "failed", "infrastructure"),
+        ([STEP, BROKE], "failed", "infrastructure"),
+        ([STEP, {**BROKE, "error": {"name": "MessageAbortedError"}}], "cancelled", "operator"),
+        ([event("step_finish", reason="length")], "timed_out", "agent"),
+    ],
+)
+def test_how_a_run_ends(rows: list[JsonValue], status: str, fault: str | None) -> None:
+    """`opencode run --format json`: the last step says how it ended, or an error does."""
+    job = job_of(FORMAT, lines(*rows))
+    assert status_of(job) == status
+    assert (job.record.stop.fault if job.record.stop else None) == fault
+
+
+def test_a_step_whose_call_is_not_printed_is_missed() -> None:
+    """Older versions print no call that failed, but for the step's own word that there was one."""
+    ran = used("bash", {"command": "ls"})
+    whole = job_of(FORMAT, lines(STEP, ran, CALLED, STEP, OVER))
+    assert state_of(whole, "executed_commands") == "whole"
+    lost = job_of(FORMAT, lines(STEP, ran, CALLED, STEP, CALLED, STEP, OVER))
+    assert state_of(lost, "executed_commands") == "partial"
+
+
+@pytest.mark.parametrize("part", [None, [], "text", {}, {"type": "tool", "tool": "bash"}])
+def test_a_call_that_cannot_be_read_is_missed(part: JsonValue) -> None:
+    """What a line holds instead of a call may have been one."""
+    row: Row = {"type": "tool_use", "sessionID": "ses", "part": part}
+    job = job_of(FORMAT, lines(STEP, row, CALLED, STEP, OVER))
+    assert state_of(job, "executed_commands") == "partial"
+
+
+def test_an_event_that_is_not_known_may_be_a_call() -> None:
+    """A kind of event of a later version is told, and reasoning is none."""
+    for kind, state in (("reasoning", "whole"), ("tool_more", "partial")):
+        job = job_of(FORMAT, lines(STEP, event(kind, text="x"), OVER))
+        assert state_of(job, "executed_commands") == state
+
+
+def test_what_was_asked_is_not_printed() -> None:
+    """The request is no event of a run, so a rule about it is an error and not failed."""
+    assert state_of(job_of(FORMAT, RUN), "task_description") == "unavailable"
