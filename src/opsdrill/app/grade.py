@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from opsdrill.app import scenarios
@@ -14,8 +16,22 @@ from opsdrill.evidence.transcripts.imported import Imported
 from opsdrill.grading.engine import Grader
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Grade, Result
-from opsdrill.patterns import BoundedSearcher
+from opsdrill.patterns import BoundedSearcher, Searcher
 from opsdrill.scenarios.load import LoadedScenario, load_answers
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One recorded job with its result."""
+
+    imported: Imported
+    result: Result
+
+    @property
+    def commands(self) -> int:
+        """How many shell commands its record holds."""
+        calls = (call for task in self.imported.record.tasks for call in task.tool_calls)
+        return sum(call.kind == "shell" for call in calls)
 
 
 def grade_record(
@@ -42,19 +58,35 @@ def grade_record(
         InvalidInput: a file that breaks its format, with the path of every wrong value.
     """
     loaded = scenarios.one(place, scenario)
-    rules, mask = masked_scenario(mask_for(place, NO_LAB), loaded.scenario)
-    placing = placing_for(loaded.scenario, host, split_ssh=split_ssh)
     given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
-    given = tuple(masked(mask, answer) for answer in given)
     with BoundedSearcher() as searcher:
-        grader = Grader(rules, searcher, scenario_version=loaded.version)
-        return [
-            _result(loaded, imported, grader.grade(imported.record, given))
-            for imported in recorded_jobs(record, placing, mask)
-        ]
+        found = graded(
+            place, loaded, record, given, searcher=searcher, host=host, split_ssh=split_ssh
+        )
+        return [each.result for each in found]
 
 
-def _result(loaded: LoadedScenario, imported: Imported, graded: Grade) -> Result:
+def graded(
+    place: Place,
+    loaded: LoadedScenario,
+    record: Path,
+    answers: Sequence[HostAnswer],
+    *,
+    searcher: Searcher,
+    host: str | None = None,
+    split_ssh: bool = False,
+) -> Iterator[Graded]:
+    """The recorded jobs of a file with their results, in its order. Raises as `grade_record`."""
+    mask = mask_for(place, NO_LAB)
+    rules, mask = masked_scenario(mask, loaded.scenario)
+    placing = placing_for(loaded.scenario, host, split_ssh=split_ssh)
+    given = tuple(masked(mask, answer) for answer in answers)
+    grader = Grader(rules, searcher, scenario_version=loaded.version)
+    for imported in recorded_jobs(record, placing, mask):
+        yield Graded(imported, _result(loaded, imported, grader.grade(imported.record, given)))
+
+
+def _result(loaded: LoadedScenario, imported: Imported, grade: Grade) -> Result:
     return Result(
         run=None,
         scenario=loaded.scenario.key,
@@ -62,4 +94,4 @@ def _result(loaded: LoadedScenario, imported: Imported, graded: Grade) -> Result
         scenario_version=loaded.version,
         state="done",
         warnings=(*imported.warnings, *strange_hosts(imported.record, loaded.scenario)),
-    ).under(graded)
+    ).under(grade)

@@ -11,6 +11,7 @@ from pathlib import Path
 from opsdrill.app import documents, scenarios
 from opsdrill.app.origin import Origin, run_names
 from opsdrill.app.secrets import NO_LAB, mask_for
+from opsdrill.app.shelf import kept_here
 from opsdrill.app.stores import opened_store
 from opsdrill.app.transcripts import placing_for, recorded_jobs, strange_hosts
 from opsdrill.app.wiring import Place
@@ -47,6 +48,7 @@ class Order:
         split_ssh: take `ssh HOST COMMAND` for a command of that host.
         answers: what the hosts answered, for the rules that ask hosts.
         again: keep once more what was kept before.
+        name: what a file is called in labels, if not by its own name.
     """
 
     files: Sequence[Path]
@@ -55,6 +57,7 @@ class Order:
     split_ssh: bool = False
     answers: Path | None = None
     again: bool = False
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +118,46 @@ def keep(place: Place, order: Order) -> Iterator[Kept | Known | Refused]:
         InvalidInput: the scenario or the host answers are broken.
     """
     loaded = _scenario(place, order)
+    with opened_store(place) as store, BoundedSearcher() as searcher:
+        yield from keep_in(place, order, loaded, store=store, searcher=searcher)
+
+
+def keep_in(
+    place: Place,
+    order: Order,
+    loaded: LoadedScenario | None,
+    *,
+    store: Store,
+    searcher: Searcher,
+    batch: str | None = None,
+) -> Iterator[Kept | Known | Refused]:
+    """As `keep`, in a store that is open.
+
+    Args:
+        loaded: the scenario of the order.
+        batch: what the new runs have in common; None: an id of their own.
+    """
     placing = _placing(loaded, order)
     answers = load_answers(order.answers).answers if order.answers else ()
     mask = mask_for(place, NO_LAB)
-    batch = new_run_id()
-    with opened_store(place) as store, BoundedSearcher() as searcher:
-        keeper = _Keeper(store, searcher, loaded, answers, mask, batch, order.again)
-        key = loaded.scenario.key if loaded else None
-        for path in order.files:
-            origin = Origin.of(path, key, placing, order.answers)
-            try:
-                for number, imported in enumerate(recorded_jobs(path, placing, mask)):
-                    yield from keeper.keep(imported, origin, number)
-            except (UsageError, InvalidInput, StoreDamaged) as error:
-                hint = f" ({error.hint})" if error.hint else ""
-                yield Refused(str(path), f"{error.message}{hint}")
+    keeper = _Keeper(
+        store, searcher, loaded, answers, mask, batch or new_run_id(), order.again, order.name
+    )
+    key = loaded.scenario.key if loaded else None
+    for path in order.files:
+        origin = Origin.of(path, key, placing, order.answers)
+        try:
+            for number, imported in enumerate(recorded_jobs(path, placing, mask)):
+                yield from keeper.keep(imported, origin, number)
+        except (UsageError, InvalidInput, StoreDamaged) as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            yield Refused(str(path), f"{error.message}{hint}")
 
 
 def _scenario(place: Place, order: Order) -> LoadedScenario | None:
-    return scenarios.one(place, order.scenario) if order.scenario else None
+    if order.scenario is None:
+        return None
+    return scenarios.one(place, order.scenario, kept_here(place) if place.has_store else ())
 
 
 def _placing(loaded: LoadedScenario | None, order: Order) -> Placing:
@@ -165,6 +189,7 @@ class _Keeper:
     mask: Mask
     batch: str
     again: bool
+    name: str | None = None
 
     def keep(self, imported: Imported, origin: Origin, number: int) -> Iterator[Kept | Known]:
         file, key = str(origin.path), origin.key(number)
@@ -220,7 +245,8 @@ class _Keeper:
             scenario_version=self.loaded.version if self.loaded else shape.version(),
             agent=AgentChoice(adapter=imported.format, argument=imported.agent),
             lab=NO_LAB,
-            labels={"file": path.name, "job": imported.name} | ({ORIGIN: key} if key else {}),
+            labels={"file": self.name or path.name, "job": imported.name}
+            | ({ORIGIN: key} if key else {}),
             created_at=datetime.now(UTC),
         )
 

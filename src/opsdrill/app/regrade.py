@@ -8,13 +8,14 @@ import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from opsdrill.app import documents, scenarios
 from opsdrill.app.history import kept_runs, whole_id
 from opsdrill.app.imports import WITHOUT
 from opsdrill.app.secrets import mask_for
+from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.stores import opener
 from opsdrill.app.wiring import Place
 from opsdrill.grading.explain import counted
@@ -27,7 +28,7 @@ from opsdrill.runner.regrader import (
     regrade_here,
     regrade_in_processes,
 )
-from opsdrill.store.store import RunFilter, RunRow, Store
+from opsdrill.store.store import RunFilter, Store
 
 __all__ = ["Flip", "Order", "Regrading", "document", "flip_lines", "regrading", "summary_rows"]
 
@@ -106,33 +107,59 @@ def regrading(place: Place, order: Order) -> Iterator[Regrading]:
         UsageError: no such run, or no such scenario.
         InvalidInput: the scenario is broken.
     """
-    loaded = scenarios.one(place, order.scenario) if order.scenario else None
-    edited = Edited(loaded.scenario, loaded.version) if loaded else None
-    manner = Manner(edited, frozenset({WITHOUT}), order.preview, _who(), partial(mask_for, place))
     with kept_runs(place) as store:
+        edited = None
+        if order.scenario is not None:
+            loaded = scenarios.one(place, order.scenario, kept_scenarios(store))
+            edited = Edited(loaded.scenario, loaded.version)
         if order.runs is None:
             key = edited.scenario.key if edited else None
-            names = [row.id for row in _done(store, key)]
+            names = chosen(store, RunFilter(scenario=key))
         else:
             names = list(dict.fromkeys(whole_id(store, run) for run in order.runs))
-        chunks = (
-            regrade_here(store, names, manner)
-            if len(names) <= ALONE
-            else regrade_in_processes(opener(place), names, manner)
-        )
-        with closing(chunks):
-            yield Regrading(len(names), chunks)
+        work = regrading_in(place, store, names, edited, preview=order.preview, by=_who())
+        with work as found:
+            yield found
 
 
-def _done(store: Store, scenario: str | None) -> Iterator[RunRow]:
+@contextmanager
+def regrading_in(
+    place: Place,
+    store: Store,
+    runs: Sequence[str],
+    edited: Edited | None,
+    *,
+    preview: bool,
+    by: str | None,
+) -> Iterator[Regrading]:
+    """As `regrading`, for runs by their whole ids in a store that is open.
+
+    Args:
+        edited: rules in place of the runs' own.
+        preview: only tell what would flip.
+        by: who wants it.
+    """
+    manner = Manner(edited, frozenset({WITHOUT}), preview, by, partial(mask_for, place))
+    chunks = (
+        regrade_here(store, runs, manner)
+        if len(runs) <= ALONE
+        else regrade_in_processes(opener(place), runs, manner)
+    )
+    with closing(chunks):
+        yield Regrading(len(runs), chunks)
+
+
+def chosen(store: Store, narrowed: RunFilter) -> list[str]:
+    """The ids of all runs that are done and that a filter lets through, the newest first."""
+    wanted = replace(narrowed, state="done")
+    found: list[str] = []
     cursor: str | None = None
     while True:
-        wanted = RunFilter(state="done", scenario=scenario)
         page = store.page(wanted, limit=PAGE, cursor=cursor)
-        yield from page.rows
+        found += (row.id for row in page.rows)
         cursor = page.cursor
         if cursor is None:
-            return
+            return found
 
 
 def _who() -> str:
