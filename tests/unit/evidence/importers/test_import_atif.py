@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
-    mistreated,
     state_of,
     status_of,
     task_of,
@@ -414,30 +409,9 @@ def test_what_opsdrill_exports_comes_back() -> None:
     )
 
 
-@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\r\n\t "])
-def test_marks_and_line_ends_do_not_matter(mark: bytes) -> None:
-    """A byte order mark, CRLF and white space are no part of it."""
-    data = mark + SAMPLES[0].replace(b"\n", b"\r\n")
-    assert job_of(FORMAT, data).record == job_of(FORMAT, SAMPLES[0]).record
-
-
 def test_what_is_no_trajectory_is_refused() -> None:
     """Other files are not known; without steps there is nothing to read."""
     for data in (b"", b"{}", b"[]", b'{"steps": []}', b'{"schema_version": "ATIF-v1.7"}'):
         assert not knows(FORMAT, data)
     with pytest.raises(InvalidInput):
         job_of(FORMAT, b'{"schema_version": "x"}')
-
-
-@pytest.mark.parametrize("data", SAMPLES, ids=["agents", "terminal"])
-def test_a_transcript_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 41)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    sample = json.loads(data.draw(st.sampled_from(SAMPLES)))
-    assert_only_our_errors(FORMAT, json.dumps(data.draw(mistreated(sample))).encode())

@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
     lines,
-    mistreated,
-    rows_in,
     state_of,
     status_of,
     task_of,
@@ -407,22 +401,6 @@ def test_what_is_no_session_is_refused() -> None:
         assert not knows(FORMAT, data)
     with pytest.raises(InvalidInput):
         job_of(FORMAT, b"")
-
-
-@pytest.mark.parametrize("data", [SESSION, STREAM], ids=["session", "stream"])
-def test_a_transcript_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 43)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    sample = data.draw(st.sampled_from([rows_in(SESSION), rows_in(STREAM)]))
-    rows = data.draw(mistreated(sample))
-    assert isinstance(rows, list)
-    assert_only_our_errors(FORMAT, lines(*rows))
 
 
 def test_usage_is_all_that_was_read() -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
     lines,
-    mistreated,
-    rows_in,
     state_of,
     status_of,
     task_of,
@@ -248,15 +243,3 @@ def test_only_such_events_are_known() -> None:
     """Files of others are not taken for Copilot's."""
     for data in (b"", lines({"type": "session.start"}), lines({"type": "user", "data": {}})):
         assert not knows(FORMAT, data)
-
-
-def test_a_log_that_breaks_off() -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, SESSION, 37)
-
-
-@settings(max_examples=150, deadline=None)
-@given(rows=mistreated(rows_in(SESSION)))
-def test_nothing_in_it_is_trusted(rows: list[JsonValue]) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    assert_only_our_errors(FORMAT, lines(*rows))

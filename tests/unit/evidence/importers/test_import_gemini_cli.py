@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
     assert_only_our_errors,
     calls_of,
     commands_of,
@@ -18,8 +15,6 @@ from tests.unit.evidence.importers.in_memory import (
     job_of,
     knows,
     lines,
-    mistreated,
-    rows_in,
     state_of,
     status_of,
     task_of,
@@ -210,26 +205,6 @@ def test_only_sessions_are_known() -> None:
     """Files of others are not taken for sessions."""
     for data in (b"", lines({"sessionId": "s"}), b'{"sessionId": "s", "messages": []}'):
         assert not knows(FORMAT, data)
-
-
-@pytest.mark.parametrize("data", [SESSION, OLDER], ids=["session", "older"])
-def test_a_session_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 31)
-
-
-@settings(max_examples=100, deadline=None)
-@given(rows=mistreated(rows_in(SESSION)))
-def test_nothing_in_it_is_trusted(rows: list[JsonValue]) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    assert_only_our_errors(FORMAT, lines(*rows))
-
-
-@settings(max_examples=60, deadline=None)
-@given(document=mistreated(json.loads(OLDER)))
-def test_nothing_in_an_older_one_is_trusted(document: JsonValue) -> None:
-    """Nor in a document."""
-    assert_only_our_errors(FORMAT, json.dumps(document).encode())
 
 
 @given(st.binary(max_size=200))

@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
-    mistreated,
     read,
     state_of,
     status_of,
@@ -391,11 +388,6 @@ def test_what_is_no_log() -> None:
     assert not IMPORTERS.get(FORMAT)().knows(archive({"word/document.xml": 1}).glimpse)
 
 
-def test_a_log_that_breaks_off() -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, LOG, 61)
-
-
 def test_a_break_behind_a_sample_is_told_by_the_last_one() -> None:
     """Samples before the break are whole; the one at it may have had others behind."""
     data = log(sample(tool()), sample(tool(), id=2))
@@ -520,11 +512,3 @@ def test_too_many_attachments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         FORMAT, log(sample(tool(cmd=f"attachment://{HASH}"), attachments={HASH: "x" * 99}))
     )
     assert state_of(job, "executed_commands") == "partial"
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    value = data.draw(mistreated(json.loads(LOG)))
-    assert_only_our_errors(FORMAT, json.dumps(value).encode())

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
     lines,
-    mistreated,
     state_of,
     status_of,
     task_of,
@@ -195,19 +191,6 @@ def test_only_sessions_are_known() -> None:
     """Files of others are not taken for sessions."""
     for data in (b"", b"{}", b'{"info": {"id": 1}, "messages": [{"role": "user"}]}'):
         assert not knows(FORMAT, data)
-
-
-@pytest.mark.parametrize("data", [SESSION, ABORTED], ids=["session", "aborted"])
-def test_a_session_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 29)
-
-
-@settings(max_examples=150, deadline=None)
-@given(document=mistreated(json.loads(SESSION)))
-def test_nothing_in_it_is_trusted(document: JsonValue) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    assert_only_our_errors(FORMAT, json.dumps(document).encode())
 
 
 RUN = golden(FORMAT, "run.jsonl")

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
     assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
     lines,
-    mistreated,
     read,
-    rows_in,
     state_of,
     status_of,
     task_of,
@@ -583,47 +578,9 @@ def test_usage_of_several_models() -> None:
 # -- all --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [EVENTS, SDK], ids=["events", "sdk"])
-def test_marks_and_line_ends_do_not_matter(data: bytes) -> None:
-    """A byte order mark and CRLF are no part of it."""
-    marked = b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")
-    assert job_of(FORMAT, marked).record == job_of(FORMAT, data).record
-
-
 def test_what_is_none_of_it_is_refused() -> None:
     """Other files are not known."""
     for data in (b"", b"{}", b"[]", b'[{"kind": "x", "source": "y"}]', b'{"history": []}'):
         assert not knows(FORMAT, data)
     with pytest.raises(InvalidInput):
         job_of(FORMAT, b"")
-
-
-@pytest.mark.parametrize("data", [EVENTS, SDK], ids=["events", "sdk"])
-def test_a_transcript_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 53)
-
-
-def test_outputs_that_break_off() -> None:
-    """The jobs before the break are whole, the broken one is known as such."""
-    whole = {job.name: job.record for job in read(FORMAT, OUTPUT)}
-    for end in range(0, len(OUTPUT), 61):
-        try:
-            jobs = read(FORMAT, OUTPUT[:end])
-        except InvalidInput:
-            continue
-        for job in jobs:
-            assert job.record == whole.get(job.name) or (
-                state_of(job, "executed_commands") == "partial"
-            )
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    sample = data.draw(st.sampled_from([json.loads(EVENTS), rows_in(SDK), rows_in(OUTPUT)]))
-    found = data.draw(mistreated(sample))
-    assert isinstance(found, list)
-    assert_only_our_errors(FORMAT, json.dumps(found).encode())
-    assert_only_our_errors(FORMAT, lines(*found))

@@ -6,19 +6,15 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
     lines,
-    mistreated,
     read,
     state_of,
     status_of,
@@ -565,30 +561,3 @@ def test_what_is_no_export() -> None:
     """Files without spans are not known."""
     for data in (b"", b"{}", b'{"data": []}', lines({"resourceSpans": 1}), b'{"spans": [1]}'):
         assert not knows(FORMAT, data)
-
-
-@pytest.mark.parametrize("data", [AGENTS, ADK, PHOENIX], ids=["agents", "adk", "phoenix"])
-def test_an_export_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, no command is made up, and what is missing is known to be.
-
-    Spans stand in the order in which they ended, so that those behind the break may have begun
-    before others.
-    """
-    every = [set(commands_of(job)) for job in read(FORMAT, data)]
-    for end in range(0, len(data), 53):
-        try:
-            found = read(FORMAT, data[:end])
-        except InvalidInput:
-            continue
-        for job, commands in zip(found, every, strict=False):
-            assert set(commands_of(job)) <= commands
-            if set(commands_of(job)) < commands:
-                assert state_of(job, "executed_commands") == "partial", end
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    sample = data.draw(st.sampled_from([json.loads(AGENTS), json.loads(ADK)]))
-    assert_only_our_errors(FORMAT, json.dumps(data.draw(mistreated(sample))).encode())

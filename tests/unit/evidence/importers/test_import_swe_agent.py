@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.unit.evidence.importers.in_memory import (
     Row,
-    assert_cut_is_seen,
-    assert_only_our_errors,
     calls_of,
     commands_of,
     golden,
     job_of,
     knows,
-    mistreated,
     state_of,
     status_of,
     task_of,
@@ -246,30 +241,9 @@ def test_what_was_used() -> None:
         assert job.agent == "SWE-agent, m"
 
 
-@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\r\n\t "])
-def test_marks_and_line_ends_do_not_matter(mark: bytes) -> None:
-    """A byte order mark, CRLF and white space are no part of it."""
-    data = mark + SAMPLES[0].replace(b"\n", b"\r\n")
-    assert job_of(FORMAT, data).record == job_of(FORMAT, SAMPLES[0]).record
-
-
 def test_what_is_no_trajectory_is_refused() -> None:
     """Other files are not known; a history that cannot be reached cannot be read."""
     for data in (b"", b"{}", b"[]", b'{"trajectory": []}', b'{"history": []}', b"no JSON"):
         assert not knows(FORMAT, data)
     with pytest.raises(InvalidInput):
         job_of(FORMAT, b"")
-
-
-@pytest.mark.parametrize("data", SAMPLES, ids=["trajectory", "history"])
-def test_a_transcript_that_breaks_off(data: bytes) -> None:
-    """Cut anywhere, it is a beginning and is known as one."""
-    assert_cut_is_seen(FORMAT, data, 31)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_nothing_in_it_is_trusted(data: st.DataObject) -> None:
-    """Whatever stands where, it is read or refused in plain words."""
-    sample = json.loads(data.draw(st.sampled_from(SAMPLES)))
-    assert_only_our_errors(FORMAT, json.dumps(data.draw(mistreated(sample))).encode())
