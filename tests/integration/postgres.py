@@ -79,8 +79,15 @@ class Server:
 
     def stop(self) -> None:
         """Stop it at once; whoever is connected is cut off."""
+        self._end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """Let it end without any care for what it has in memory."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(how)
             self._process.wait(60)
             self._process = None
 

@@ -48,7 +48,8 @@ class Bodies:
         large = {
             item.body.data.hex(): item.content for item in prepared if item.content is not None
         }
-        for digest, content in large.items():
+        # In one order, so that no two processes wait for each other's files.
+        for digest, content in sorted(large.items()):
             queries.put_file(connection, digest, len(content), None)
             # Another process may have removed it since: its last run was deleted.
             self._files.put(content)

@@ -56,9 +56,7 @@ class Database:
         self._writer = self.engine.execution_options(**{_WRITES: True})
         if self.is_server:
             # One state of the store for all queries of a transaction, as SQLite has it.
-            self._reader = self.engine.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
+            self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._writer = self.engine.execution_options(isolation_level="READ COMMITTED")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
@@ -64,17 +65,16 @@ _POSTGRESQL: dict[str, Reason] = {
     "58030": ("the server's disk failed", "is its disk full or broken?"),
     "XX00": ("the server found the database damaged", "restore it from a backup"),
 }
-# While it connects, the client's library tells only words, and them in the server's language.
+# While it connects, the client's library tells only words (patterns of `re`), the server's in the
+# server's language; what is not among them is shown as it is.
 _CONNECTING: dict[str, Reason] = {
-    "password authentication failed": _PASSWORD,
-    "no password supplied": _PASSWORD,
     "authentication failed": _PASSWORD,
-    "no pg_hba.conf entry": _PASSWORD,
-    "role ": _PASSWORD,
-    "database ": _MISSING,
+    "no password supplied": _PASSWORD,
+    r"no pg_hba\.conf entry": _PASSWORD,
+    'role ".*" (does not exist|is not permitted to log in)': _PASSWORD,
+    'database ".*" does not exist': _MISSING,
     "permission denied for database": _RIGHTS,
-    "too many clients": _CROWDED,
-    "too many connections": _CROWDED,
+    "too many (clients|connections)": _CROWDED,
     "connection slots are reserved": _CROWDED,
     "system is starting up": _STARTS,
     "system is shutting down": _STARTS,
@@ -114,7 +114,7 @@ def _reason(error: Exception, cause: Any) -> Reason | None:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return _GONE
     words = str(cause)
-    return next((reason for part, reason in _CONNECTING.items() if part in words), None)
+    return next((reason for part, reason in _CONNECTING.items() if re.search(part, words)), None)
 
 
 def _first(reasons: dict[str, Reason], code: str) -> Reason | None:

@@ -1,4 +1,5 @@
-"""Several processes on one data folder, and processes that are killed while they write."""
+"""Several processes on one store, in a data folder or on a server, and processes that are killed
+while they write."""
 
 from __future__ import annotations
 
@@ -6,12 +7,17 @@ import multiprocessing
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.integration import postgres
 
 from opsdrill.errors import UsageError
 from opsdrill.model.event import JobEvent, Said
@@ -20,13 +26,45 @@ from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.store.folder import DATABASE, FILES
 from opsdrill.store.home import open_store
-from opsdrill.store.store import Owner, RunFilter
+from opsdrill.store.store import Owner, RunFilter, Store
 
+P = TypeVar("P")
 SPAWN = multiprocessing.get_context("spawn")
 US = Owner(machine="m", boot="b", pid=1, started=1)
 PATIENCE = 60
 LARGE = random.Random(0).randbytes(50_000).hex()
 """An event with this text lies in a file."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a store is, as it is told to another process."""
+
+    home: Path
+    url: str | None = None
+
+    def open(self) -> Store:
+        return open_store(self.home, self.url)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Where]:
+    (where,) = _places(request.param, tmp_path, 1)
+    yield where
+    _forget(where)
+
+
+def _places(kind: str, folder: Path, count: int) -> list[Where]:
+    """Places where there is no store yet."""
+    homes = [folder / f"home-{n}" for n in range(count)]
+    if kind == "sqlite":
+        return [Where(home) for home in homes]
+    return [Where(home, postgres.server().new_database()) for home in homes]
+
+
+def _forget(where: Where) -> None:
+    if where.url is not None:
+        postgres.server().drop(where.url)
 
 
 def spec(id: str) -> RunSpec:
@@ -50,14 +88,14 @@ def said(n: int) -> tuple[int, JobEvent]:
     return n, Said(task="t", text=f"line {n}")
 
 
-def in_processes(work: Callable[[Path, int], object], home: Path, count: int = 4) -> list[object]:
+def in_processes(work: Callable[[P, int], object], place: P, count: int = 4) -> list[object]:
     with ProcessPoolExecutor(count, mp_context=SPAWN) as pool:
-        waiting = [pool.submit(work, home, n) for n in range(count)]
+        waiting = [pool.submit(work, place, n) for n in range(count)]
         return [task.result(timeout=PATIENCE) for task in waiting]
 
 
-def _whole_run(home: Path, n: int) -> int:
-    store, id = open_store(home), f"run-{n}"
+def _whole_run(where: Where, n: int) -> int:
+    store, id = where.open(), f"run-{n}"
     store.plan(spec(id))
     store.begin(id, US)
     for first in range(0, 300, 20):
@@ -68,10 +106,10 @@ def _whole_run(home: Path, n: int) -> int:
     return n
 
 
-def test_four_processes_on_a_new_data_folder(tmp_path: Path) -> None:
+def test_four_processes_on_a_new_data_folder(where: Where) -> None:
     """Processes that share a data folder do not get in each other's way."""
-    in_processes(_whole_run, tmp_path / "home")
-    store = open_store(tmp_path / "home")
+    in_processes(_whole_run, where)
+    store = where.open()
     assert sorted(row.id for row in store.page(RunFilter(state="cancelled")).rows) == [
         f"run-{n}" for n in range(4)
     ]
@@ -80,39 +118,42 @@ def test_four_processes_on_a_new_data_folder(tmp_path: Path) -> None:
     store.close()
 
 
-def _open_many(home: Path, n: int) -> None:
-    for turn in range(10):
-        here = home / str(turn)
-        here.mkdir(exist_ok=True)
-        (here / f"ready-{n}").touch()
+def _open_many(places: list[Where], n: int) -> None:
+    for where in places:
+        where.home.mkdir(exist_ok=True)
+        (where.home / f"ready-{n}").touch()
         until = time.monotonic() + PATIENCE
-        while len(list(here.glob("ready-*"))) < 4 and time.monotonic() < until:
+        while len(list(where.home.glob("ready-*"))) < 4 and time.monotonic() < until:
             time.sleep(0.0005)  # all at the same moment, as far as that can be had
-        open_store(here / "home").close()
+        where.open().close()
 
 
-def test_four_processes_make_the_same_new_store_at_once(tmp_path: Path) -> None:
-    in_processes(_open_many, tmp_path)
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_four_processes_make_the_same_new_store_at_once(kind: str, tmp_path: Path) -> None:
+    places = _places(kind, tmp_path, 10)
+    in_processes(_open_many, places)
+    for where in places:
+        _forget(where)
 
 
-def _same_events(home: Path, n: int) -> None:
-    store = open_store(home)
+def _same_events(where: Where, n: int) -> None:
+    store = where.open()
     for seq in range(100):
         store.append_events("run", 1, [(seq, Said(task="t", text=f"by {n}")), said(1000 + seq)])
     store.close()
 
 
-def test_the_same_event_from_four_processes_is_kept_once(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_the_same_event_from_four_processes_is_kept_once(where: Where) -> None:
+    store = where.open()
     store.plan(spec("run"))
-    in_processes(_same_events, tmp_path)
+    in_processes(_same_events, where)
     kept = [seq for seq, _ in store.events("run", attempt=1)]
     assert kept == [*range(100), *range(1000, 1100)]
     store.close()
 
 
-def _begin(home: Path, n: int) -> bool:
-    store = open_store(home)
+def _begin(where: Where, n: int) -> bool:
+    store = where.open()
     try:
         store.begin("run", US)
     except UsageError:
@@ -122,17 +163,17 @@ def _begin(home: Path, n: int) -> bool:
     return True
 
 
-def test_of_four_processes_one_begins_a_run(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_of_four_processes_one_begins_a_run(where: Where) -> None:
+    store = where.open()
     store.plan(spec("run"))
-    assert sorted(map(bool, in_processes(_begin, tmp_path))) == [False, False, False, True]
+    assert sorted(map(bool, in_processes(_begin, where))) == [False, False, False, True]
     assert store.get("run").attempt == 1
     store.close()
 
 
-def _come_and_go(home: Path, n: int) -> None:
+def _come_and_go(where: Where, n: int) -> None:
     """Runs that share one large body, each read back before it is deleted."""
-    store = open_store(home)
+    store = where.open()
     event: tuple[int, JobEvent] = (0, Said(task="t", text=LARGE))
     for turn in range(25):
         id = f"run-{n}-{turn}"
@@ -143,13 +184,13 @@ def _come_and_go(home: Path, n: int) -> None:
     store.close()
 
 
-def test_a_shared_file_lives_as_long_as_any_run_that_uses_it(tmp_path: Path) -> None:
-    in_processes(_come_and_go, tmp_path, 3)
-    assert [path for path in (tmp_path / FILES).rglob("*") if path.is_file()] == []
+def test_a_shared_file_lives_as_long_as_any_run_that_uses_it(where: Where) -> None:
+    in_processes(_come_and_go, where, 3)
+    assert [path for path in (where.home / FILES).rglob("*") if path.is_file()] == []
 
 
-def _write_until_killed(home: Path, report: Connection, first: int, large: bool) -> None:
-    store = open_store(home)
+def _write_until_killed(where: Where, report: Connection, first: int, large: bool) -> None:
+    store = where.open()
     report.send(-1)
     seq = first
     while True:
@@ -162,10 +203,10 @@ def _write_until_killed(home: Path, report: Connection, first: int, large: bool)
         report.send(seq)
 
 
-def _killed(home: Path, first: int, large: bool, after: float) -> int:
+def _killed(where: Where, first: int, large: bool, after: float) -> int:
     """Let a process write from event `first` on, kill it, and tell how far it said it was."""
     ours, theirs = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=_write_until_killed, args=(home, theirs, first, large))
+    process = SPAWN.Process(target=_write_until_killed, args=(where, theirs, first, large))
     process.start()
     theirs.close()
     assert ours.poll(PATIENCE), "the process came up"
@@ -184,43 +225,45 @@ def _killed(home: Path, first: int, large: bool, after: float) -> int:
     return said_so
 
 
-def _sound(home: Path) -> None:
-    with closing(sqlite3.connect(home / DATABASE)) as connection:
+def _sound(where: Where) -> None:
+    if where.url is not None:
+        return  # a server sees to that itself
+    with closing(sqlite3.connect(where.home / DATABASE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def _kill_again_and_again(home: Path, large: bool, delays: Sequence[float]) -> None:
-    store = open_store(home)
+def _kill_again_and_again(where: Where, large: bool, delays: Sequence[float]) -> None:
+    store = where.open()
     store.plan(spec("run"))
     store.begin("run", US)
     first = 0
     for delay in delays:
-        said_so = _killed(home, first, large, delay)
+        said_so = _killed(where, first, large, delay)
         kept = list(store.events("run"))
         assert [seq for seq, _ in kept] == list(range(len(kept))), "no gap"
         assert len(kept) >= said_so, "what was said to be kept is kept"
         assert len(kept) % 5 == 0, "a batch is kept whole or not at all"
         store.append_events("run", 1, [said(len(kept) + n) for n in range(5)])
-        _sound(home)
+        _sound(where)
         first = len(kept) + 5
     store.interrupt("run", "killed")
     assert first > 5 * len(delays), "some batches were written before the kills"
     store.close()
 
 
-def test_kill_9_while_events_are_written(tmp_path: Path) -> None:
+def test_kill_9_while_events_are_written(where: Where) -> None:
     """A run that is killed leaves a readable record up to that point."""
     chance = random.Random(1)
-    _kill_again_and_again(tmp_path, False, [chance.uniform(0.01, 0.2) for _ in range(4)])
+    _kill_again_and_again(where, False, [chance.uniform(0.01, 0.2) for _ in range(4)])
 
 
-def test_kill_9_while_large_bodies_are_written(tmp_path: Path) -> None:
+def test_kill_9_while_large_bodies_are_written(where: Where) -> None:
     chance = random.Random(2)
-    _kill_again_and_again(tmp_path, True, [chance.uniform(0.01, 0.2) for _ in range(4)])
-    store = open_store(tmp_path)
+    _kill_again_and_again(where, True, [chance.uniform(0.01, 0.2) for _ in range(4)])
+    store = where.open()
     store.delete("run")
     store.close()
-    left = [path for path in (tmp_path / FILES).rglob("*") if path.is_file()]
+    left = [path for path in (where.home / FILES).rglob("*") if path.is_file()]
     # A writer killed between the file and its row leaves at most that one file.
     assert len(left) <= 4

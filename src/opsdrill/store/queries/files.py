@@ -12,14 +12,15 @@ from opsdrill.store.tables import FILE_USES, FILES, SCENARIO_FILES
 
 
 def put_file(connection: Connection, digest: str, size: int, put_at: int | None) -> None:
-    """Know a file; with `put_at` it is kept from then on even while nothing uses it yet."""
-    values: dict[str, object] = {"digest": digest, "size": size, "put_at": put_at}
-    statement = (
-        insert_or_ignore(connection, FILES)
-        if put_at is None
-        else upsert(connection, FILES, ("digest",), ("put_at",))
+    """Know a file; with `put_at` it is kept from then on even while nothing uses it yet.
+
+    Nobody forgets it until the transaction ends.
+    """
+    # A row that is there is written again, since only so is it ours on PostgreSQL.
+    statement = upsert(
+        connection, FILES, ("digest",), ("size",) if put_at is None else ("size", "put_at")
     )
-    connection.execute(statement.values(**values))
+    connection.execute(statement.values(digest=digest, size=size, put_at=put_at))
 
 
 def use_files(connection: Connection, run: int, digests: Iterable[str]) -> None:
