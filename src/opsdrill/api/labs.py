@@ -77,7 +77,7 @@ def _lab(service: Service, found: NamedLab, default: str) -> LabTold:
         images=list(lab.images) if lab else [],
         pools={name: pool.size for name, pool in lab.pools.items()} if lab else {},
         default=found.name == default,
-        problem=_shown(service, found.problem) if found.problem else None,
+        problem=shown(service, found.problem) if found.problem else None,
     )
 
 
@@ -120,8 +120,8 @@ def _findings(service: Service, found: Sequence[Finding]) -> list[FindingTold]:
         FindingTold(
             what=one.what,
             good=one.good,
-            detail=_shown(service, one.detail),
-            remedy=_shown(service, one.remedy) if one.remedy else None,
+            detail=shown(service, one.detail),
+            remedy=shown(service, one.remedy) if one.remedy else None,
             blocks=one.blocks,
             host=one.host,
         )
@@ -159,5 +159,5 @@ async def list_leases(service: Served) -> Response:
     return told(await service.call(found))
 
 
-def _shown(service: Service, text: str) -> str:
+def shown(service: Service, text: str) -> str:
     return without_paths(text, [str(service.place.home), str(service.place.folder)])

@@ -6,10 +6,25 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from opsdrill.web.pages import home, log_in, runs
+from opsdrill.web.pages import (
+    batches,
+    home,
+    hosts,
+    log_in,
+    runs,
+    scenarios,
+    settings,
+    start,
+)
 
+# The first that fits an address counts: a fixed one stands before one with a name in it.
 PAGES: Sequence[APIRouter] = (
     home.router,
     log_in.router,
     runs.router,
+    scenarios.router,
+    start.router,
+    batches.router,
+    hosts.router,
+    settings.router,
 )

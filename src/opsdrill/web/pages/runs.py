@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from opsdrill.api.parameters import labels_of
+from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served
 from opsdrill.app import history
 from opsdrill.app.run_rows import row_of
@@ -41,8 +43,10 @@ class Filters:
     verdict: str = ""
     state: str = ""
     batch: str = ""
+    tag: str = ""
+    """Of the scenario."""
     label: str = ""
-    """`name=value`."""
+    """`NAME:VALUE`."""
     since: str = ""
     """A day."""
     sort: str = "-created_at"
@@ -73,7 +77,7 @@ class Filters:
             verdict=self.verdict or None,
             batch=self.batch or None,
         )
-        labels = (_label(self.label),) if self.label else ()
+        labels = labels_of([self.label]) if self.label else ()
         since = _day(self.since) if self.since else None
         return RunFilter(
             scenario=found.scenario,
@@ -81,16 +85,10 @@ class Filters:
             state=found.state,
             verdict=found.verdict,
             batch=found.batch,
+            scenario_tag=self.tag or None,
             labels=labels,
             since=since,
         )
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"label: {text[:60]!r} is not NAME=VALUE", hint="for example team=web")
-    return name.strip(), value.strip()
 
 
 def _day(text: str) -> datetime:
@@ -113,15 +111,19 @@ async def runs(
     verdict: Word = "",
     state: Word = "",
     batch: Word = "",
+    tag: Word = "",
     label: Word = "",
     since: Word = "",
     sort: Word = "-created_at",
     cursor: Word = "",
 ) -> Response:
     filters = Filters(
-        *(word.strip() for word in (scenario, agent, verdict, state, batch, label, since, sort))
+        *(
+            word.strip()
+            for word in (scenario, agent, verdict, state, batch, tag, label, since, sort)
+        )
     )
-    wrong: UsageError | None = None
+    wrong: UsageError | Refused | None = None
     found, count = Page(), 0
     try:
         wanted = filters.wanted()
@@ -134,7 +136,7 @@ async def runs(
             order=filters.order,
         )
         count = await service.call(service.store.count, wanted, COUNTED)
-    except UsageError as error:
+    except (UsageError, Refused) as error:
         wrong = error
     values = {
         "filters": filters,

@@ -73,6 +73,84 @@ async function why(answer) {
   return told.filter(Boolean).join("; ");
 }
 
+/**
+ * Ask in a dialog whether a form shall be sent.
+ * @param {HTMLFormElement} form
+ * @param {() => void} go
+ */
+function ask(form, go) {
+  const dialog = document.createElement("dialog");
+  const words = document.createElement("p");
+  words.id = "asked";
+  words.textContent = form.dataset.confirm ?? "";
+  const yes = document.createElement("button");
+  yes.className = "danger";
+  yes.textContent = form.dataset.button ?? "Yes";
+  const no = document.createElement("button");
+  no.textContent = "No, go back";
+  const buttons = document.createElement("div");
+  buttons.className = "actions";
+  buttons.append(yes, no);
+  dialog.append(words, buttons);
+  dialog.setAttribute("aria-labelledby", "asked");
+  no.addEventListener("click", () => dialog.close());
+  yes.addEventListener("click", () => {
+    dialog.close();
+    go();
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  no.focus();
+}
+
+/**
+ * Show that a form was sent, so that nobody sends it twice.
+ * @param {HTMLFormElement} form
+ */
+function busy(form) {
+  const button = form.querySelector("button:not([type=button])");
+  if (!(button instanceof HTMLButtonElement)) return;
+  button.textContent = form.dataset.busy ?? button.textContent;
+  button.disabled = true;
+  say(form.dataset.busy ?? "");
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
+  if (form.dataset.confirm && !form.querySelector('input[name="sure"]')) {
+    event.preventDefault();
+    ask(form, () => {
+      const sure = document.createElement("input");
+      sure.type = "hidden";
+      sure.name = "sure";
+      sure.value = "yes";
+      form.append(sure);
+      form.requestSubmit();
+    });
+  } else if (form.dataset.busy) {
+    busy(form);
+  }
+});
+
+// A page that comes back from the browser's memory has buttons that wait for nothing.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
+});
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  if (!(button instanceof HTMLButtonElement) || !navigator.clipboard) continue;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy ?? "");
+    if (!(field instanceof HTMLInputElement)) return;
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
+    say("Copied");
+  });
+}
+
 localTimes(document);
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target instanceof Element) localTimes(event.target);
