@@ -317,8 +317,8 @@ async def _look_after(place: Place, store: Store, notify: Note) -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:
-            owners = await asyncio.to_thread(store.running)
-            if any(owner is None or is_gone(owner) for _, owner in owners):
+            owners = await asyncio.to_thread(lambda: [*store.running(), *store.planned()])
+            if any(owner is not None and is_gone(owner) for _, owner in owners):
                 for line in await recover(place, store):
                     notify(line)
         except OpsDrillError as error:

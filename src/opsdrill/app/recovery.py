@@ -13,6 +13,8 @@ from opsdrill.runner.owner import is_gone, this_process
 from opsdrill.runner.reap import reap
 from opsdrill.store.store import RunFilter, Store
 
+NEVER_BEGAN = "its process ended before it began"
+
 
 async def recover(place: Place, store: Store) -> list[str]:
     """Mark lost runs as interrupted and remove what is left of their hosts.
@@ -61,12 +63,16 @@ def _lost_batches(store: Store) -> set[str]:
 
 
 def _interrupt_planned(store: Store, batches: set[str]) -> list[str]:
-    """End the runs of lost batches that never began: nobody will begin them."""
+    """End the runs that never began and that nobody will begin: their process is no more."""
     lines = []
+    for run, owner in store.planned():
+        if owner is not None and is_gone(owner):
+            store.interrupt(run, NEVER_BEGAN)
+            lines.append(f"run {run} never began: its process is no more")
     for batch in batches:
         planned = RunFilter(state="planned", batch=batch)
         while rows := store.page(planned, limit=500).rows:
             for row in rows:
-                store.interrupt(row.id, "its process ended before it began")
+                store.interrupt(row.id, NEVER_BEGAN)
                 lines.append(f"run {row.id} never began: its process is no more")
     return lines

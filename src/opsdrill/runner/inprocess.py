@@ -175,7 +175,7 @@ class InProcessEngine:
         try:
             return store.get(spec.id).state == "planned"
         except KeyError:
-            store.plan(self._kept(spec).spec)
+            store.plan(self._kept(spec).spec, self._tools.owner)
             return True
 
     def _kept(self, spec: RunSpec) -> MaskedSpec:

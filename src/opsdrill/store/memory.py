@@ -150,14 +150,14 @@ class MemoryStore:
 
     # runs
 
-    def plan(self, spec: RunSpec) -> None:
+    def plan(self, spec: RunSpec, owner: Owner | None = None) -> None:
         course.check_new(spec)
         with self._lock:
             if spec.id in self._runs:
                 return
             self._files.use(("run", spec.id), f"run {spec.id}", spec.files)
             self._planned += 1
-            self._runs[spec.id] = _Run(self._planned, spec)
+            self._runs[spec.id] = _Run(self._planned, spec, owner=owner)
 
     def add(
         self,
@@ -214,10 +214,14 @@ class MemoryStore:
             self._end(kept, course.interrupted(kept.spec, reason, kept.phases()), now)
 
     def running(self) -> list[tuple[str, Owner | None]]:
+        return self._owned("running")
+
+    def planned(self) -> list[tuple[str, Owner | None]]:
+        return self._owned("planned")
+
+    def _owned(self, state: RunState) -> list[tuple[str, Owner | None]]:
         with self._lock:
-            return [
-                (name, kept.owner) for name, kept in self._runs.items() if kept.state == "running"
-            ]
+            return [(name, kept.owner) for name, kept in self._runs.items() if kept.state == state]
 
     def get(self, run: str) -> StoredRun:
         with self._lock:

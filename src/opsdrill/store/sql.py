@@ -73,12 +73,12 @@ class SqlStore(SqlGrades):
 
     # runs
 
-    def plan(self, spec: RunSpec) -> None:
+    def plan(self, spec: RunSpec, owner: Owner | None = None) -> None:
         course.check_new(spec)
         body = self._bodies.prepare(documents.SPEC, spec)
         digests = {file.digest for file in spec.files}
         with self._database.write() as connection:
-            run = queries.insert_run(connection, spec, {})
+            run = queries.insert_run(connection, spec, rows.owned(owner) if owner else {})
             if run is None:
                 return
             known = queries.known_files(connection, digests, keep=True)
@@ -158,7 +158,11 @@ class SqlStore(SqlGrades):
 
     def running(self) -> list[tuple[str, Owner | None]]:
         with self._database.read() as connection:
-            return [(row.id, rows.owner(row)) for row in queries.running(connection)]
+            return [(row.id, rows.owner(row)) for row in queries.owned(connection, "running")]
+
+    def planned(self) -> list[tuple[str, Owner | None]]:
+        with self._database.read() as connection:
+            return [(row.id, rows.owner(row)) for row in queries.owned(connection, "planned")]
 
     def get(self, run: str) -> StoredRun:
         with self._database.read() as connection:

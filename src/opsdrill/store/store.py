@@ -169,8 +169,12 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     # runs
-    def plan(self, spec: RunSpec) -> None:
+    def plan(self, spec: RunSpec, owner: Owner | None = None) -> None:
         """Keep a new run as `planned`; one whose id is there already stays as it is.
+
+        Args:
+            spec: the run.
+            owner: the process that will begin it, as far as that is known.
 
         Raises:
             UsageError: an id or a batch of more than 200 characters.
@@ -215,6 +219,9 @@ class Store(Protocol):
 
     def running(self) -> list[tuple[str, Owner | None]]:
         """The runs that claim to be running, with the owner that must still live."""
+
+    def planned(self) -> list[tuple[str, Owner | None]]:
+        """The runs that are still to begin, with the owner that must still live for that."""
 
     def get(self, run: str) -> StoredRun:
         """The run as it stands; its result reads under the latest grade, as its row does."""

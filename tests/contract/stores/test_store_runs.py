@@ -531,3 +531,15 @@ CALLS: dict[str, Callable[[Store], object]] = {
 def test_a_run_that_is_not_there_is_a_key_error(store: Store, call: str) -> None:
     with pytest.raises(KeyError, match="none"):
         CALLS[call](store)
+
+
+def test_a_planned_run_knows_the_process_that_will_begin_it(store: Store) -> None:
+    """So that it can be told from one that nobody will ever begin."""
+    store.plan(spec("r1"), US)
+    store.plan(spec("r2"))
+    store.plan(spec("r3"), US)
+    assert store.planned() == [("r1", US), ("r2", None), ("r3", US)]
+    store.begin("r1", replace(US, pid=US.pid + 1))
+    store.interrupt("r3", "lost")
+    assert store.planned() == [("r2", None)]
+    assert store.running() == [("r1", replace(US, pid=US.pid + 1))]

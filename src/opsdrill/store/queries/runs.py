@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, case, delete, select, update
 
+from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.store import rows
 from opsdrill.store.database import insert, insert_or_ignore
@@ -117,7 +118,8 @@ def set_runs(connection: Connection, values: Mapping[int, dict[str, object]]) ->
         )
 
 
-def running(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+def owned(connection: Connection, state: RunState) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The runs in a state with the processes that they belong to, in the order planned."""
     return connection.execute(
         select(
             RUNS.c.id,
@@ -126,7 +128,7 @@ def running(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
             RUNS.c.owner_pid,
             RUNS.c.owner_started,
         )
-        .where(RUNS.c.state == "running")
+        .where(RUNS.c.state == state)
         .order_by(RUNS.c.number)
     ).all()
 
