@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"grading.md": "GR", "scenario.md": "S", "scripts.md": "P"}
+PAGES = {"grading.md": "GR", "scenario.md": "S", "scripts.md": "P", "gateway.md": "W"}
 """Each page with numbered rules, and the letters that its numbers begin with."""
 
 NUMBER = r"[A-Z]\d+(?:\.\d+)?"

@@ -87,6 +87,7 @@ async def test_how_it_ends_is_how_the_job_ends(
 
 
 async def test_tasks_and_turns_come_from_the_hosts_and_the_times(grounds: Range) -> None:
+    """[W2.2]"""
     script = "ssh a-01 sleep 0.3 & ssh b-01 sleep 0.3; wait; ssh c-01 true"
     turns = {"label": "turns", "validator": "turns", "turns": TURNS}
     [came] = await grounds.drill(
@@ -161,7 +162,7 @@ async def test_it_ends_at_its_limit_with_all_that_it_started(grounds: Range, lim
 async def test_where_it_cannot_be_isolated_that_is_said_loudly(
     grounds: Range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warning in the run and `isolation: none` in the record; what it did is known in part."""
+    """[W3.5] A warning, and `isolation: none` in the record; what it did is known in part."""
 
     async def refused() -> str:
         return "no namespaces here"

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.sandbox
 
 
 async def test_a_command_runs_and_is_recorded(drill: Drill) -> None:
-    """Command, host, user, times, exit status, output."""
+    """[W2.3] Command, host, user, times, exit status, output."""
     ran = await drill.ssh("web-01", "hostname; echo err >&2; exit 7")
     assert (ran.status, ran.out, ran.err) == (7, b"web-01\n", b"err\n")
     call = await drill.only_call()
@@ -26,6 +26,7 @@ async def test_a_command_runs_and_is_recorded(drill: Drill) -> None:
 
 
 async def test_one_task_for_each_host_that_ends_with_the_job(drill: Drill) -> None:
+    """[W2.2]"""
     await drill.ssh("db-01", "true")
     await drill.ssh("web-01", "true")
     await drill.ssh("db-01", "false")
@@ -40,7 +41,7 @@ async def test_one_task_for_each_host_that_ends_with_the_job(drill: Drill) -> No
 
 
 async def test_it_is_recorded_before_the_host_sees_it(drill: Drill) -> None:
-    """A command that never ends is in the record while it runs."""
+    """[W2.1] A command that never ends is in the record while it runs."""
     going = asyncio.create_task(drill.ssh("web-01", "touch /tmp/begun; sleep 4711"))
     await drill.on_host("until test -e /tmp/begun; do sleep 0.02; done")
     assert [call.command for call in drill.calls()] == ["touch /tmp/begun; sleep 4711"]
@@ -82,6 +83,7 @@ async def test_half_close(drill: Drill) -> None:
 
 
 async def test_an_exit_signal_is_exact(drill: Drill) -> None:
+    """[W2.3]"""
     ran = await drill.ssh("-v", "web-01", "kill -TERM $$")
     assert ran.status == 255 and b"exit-signal" in ran.err
     call = await drill.only_call()
@@ -89,6 +91,7 @@ async def test_an_exit_signal_is_exact(drill: Drill) -> None:
 
 
 async def test_long_output_is_passed_whole_and_kept_in_part(drill: Drill) -> None:
+    """[W2.3]"""
     ran = await drill.ssh("web-01", "echo head; head -c 20000000 /dev/zero | tr '\\0' x; echo tail")
     assert len(ran.out) == 20_000_010
     output = (await drill.only_call()).output or ""
@@ -117,6 +120,7 @@ async def test_who_does_not_read_holds_the_command_up(drill: Drill) -> None:
 
 
 async def test_only_the_language_is_taken_from_the_environment(drill: Drill) -> None:
+    """[W1.5]"""
     ran = await drill.ssh(
         "-o", "SetEnv=LC_X=1 BASH_ENV=/tmp/x OPSDRILL_X=2 PATH=/x LD_PRELOAD=/x",
         "web-01", "env | grep -E '^(LC_X|BASH_ENV|OPSDRILL|PATH|LD)' | sort",

@@ -34,7 +34,7 @@ async def test_scp_there_and_back(drill: Drill, tmp_path: Path, protocol: str) -
 
 @pytest.mark.parametrize("protocol", ["-O", "-s"])
 async def test_scp_of_a_folder(drill: Drill, tmp_path: Path, protocol: str) -> None:
-    """Each file by its whole name, wherever the copy goes below its target."""
+    """[W2.7] Each file by its whole name, wherever the copy goes below its target."""
     (tmp_path / "tree" / "a b").mkdir(parents=True)
     (tmp_path / "tree" / "a b" / "one").write_text("1")
     (tmp_path / "tree" / "two").write_text("")
@@ -57,7 +57,7 @@ async def test_old_scp_into_a_folder_or_onto_a_file(drill: Drill, tmp_path: Path
 
 
 async def test_old_scp_whose_target_a_shell_makes(drill: Drill, tmp_path: Path) -> None:
-    """What cannot be told makes the coverage partial, with the reason."""
+    """[W3.4] What cannot be told makes the coverage partial, with the reason."""
     (tmp_path / "x").write_text("x")
     assert (await drill.run("scp", "-O", "x", "web-01:~/y*")).status == 0
     seen = drill.gateway.coverage(WHOLE).of("write_file")
@@ -66,7 +66,7 @@ async def test_old_scp_whose_target_a_shell_makes(drill: Drill, tmp_path: Path) 
 
 
 async def test_sftp(drill: Drill, tmp_path: Path) -> None:
-    """Opened for writing: written; without cutting, or put in the place of another: edited."""
+    """[W2.6] Opened for writing: written; not cut, or put in the place of another: edited."""
     (tmp_path / "x").write_text("0123456789")
     await drill.on_host("echo abc >/tmp/old; printf 0123 >/tmp/partial")
     batch = "\n".join(
@@ -99,6 +99,7 @@ async def test_sftp(drill: Drill, tmp_path: Path) -> None:
 
 
 async def test_rsync(drill: Drill, tmp_path: Path) -> None:
+    """[W2.7, W3.4]"""
     need("rsync")
     (tmp_path / "x").write_text("x")
     if (await drill.ssh("web-01", "command -v rsync")).status:

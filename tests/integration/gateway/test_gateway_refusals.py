@@ -33,6 +33,7 @@ async def refused(drill: Drill) -> list[object]:
 
 
 async def test_another_runs_key(drill: Drill, fleet: Fleet, tmp_path: Path) -> None:
+    """[W1.1]"""
     other = tmp_path / "other"
     other.mkdir()
     async with Gateway(fleet.hosts, recorder()) as another:
@@ -45,12 +46,13 @@ async def test_another_runs_key(drill: Drill, fleet: Fleet, tmp_path: Path) -> N
 
 
 async def test_no_key_and_no_password(drill: Drill) -> None:
+    """[W1.1]"""
     ran = await drill.ssh("-o", "PubkeyAuthentication=no", "web-01", "true")
     assert ran.status == 255 and b"Permission denied (publickey)" in ran.err
 
 
 async def test_after_the_job(drill: Drill) -> None:
-    """Only while the job runs: the port is closed, what was under way is ended."""
+    """[W1.2] Only while the job runs: the port is closed, what was under way is ended."""
     going = await connected(drill)
     await drill.gateway.close()
     assert (await drill.ssh("web-01", "true")).status == 255
@@ -61,6 +63,7 @@ async def test_after_the_job(drill: Drill) -> None:
 
 
 async def test_an_unknown_user(drill: Drill) -> None:
+    """[W2.8]"""
     ran = await drill.ssh("-l", "nobody-there", "web-01", "id")
     assert ran.status == 255 and b"nobody-there" in ran.err
     assert (await drill.only_call()).outcome == "refused"
@@ -69,6 +72,7 @@ async def test_an_unknown_user(drill: Drill) -> None:
 
 
 async def test_a_known_user(drill: Drill) -> None:
+    """[W1.1]"""
     ran = await drill.ssh("-l", "nobody", "web-01", "id -un")
     assert ran.out in (b"nobody\n", b"")
 
@@ -85,6 +89,7 @@ async def test_a_known_user(drill: Drill) -> None:
 async def test_nothing_is_forwarded(
     drill: Drill, options: tuple[str, ...], request_: str, to: str
 ) -> None:
+    """[W1.3]"""
     ran = await drill.ssh(*options, "web-01", seconds=20)
     assert ran.status == 255
     (told,) = await refused(drill)
@@ -105,7 +110,7 @@ async def test_a_local_forward_reaches_nothing(drill: Drill, option: str) -> Non
 
 
 async def test_agent_and_display(drill: Drill, tmp_path: Path) -> None:
-    """Asked for beside a command, which runs without."""
+    """[W1.3] Asked for beside a command, which runs without."""
     connection = await connected(drill)
     async with connection:
         channel, _ = await connection.create_session(asyncssh.SSHClientSession, "sleep 0.2; env")
@@ -118,6 +123,7 @@ async def test_agent_and_display(drill: Drill, tmp_path: Path) -> None:
 
 
 async def test_a_nul_and_a_huge_command(drill: Drill) -> None:
+    """[W1.4]"""
     connection = await connected(drill)
     async with connection:
         with pytest.raises(asyncssh.ChannelOpenError):
@@ -131,7 +137,7 @@ async def test_a_nul_and_a_huge_command(drill: Drill) -> None:
 
 
 async def test_ten_thousand_channels(drill: Drill) -> None:
-    """The connection is cut off; others go on."""
+    """[W1.4] The connection is cut off; others go on."""
     connection = await connected(drill)
     for number in range(10_000):
         connection.send_packet(
@@ -251,7 +257,7 @@ async def test_another_host_key_is_not_taken(drill: Drill, fleet: Fleet, tmp_pat
 
 
 async def test_what_is_not_recorded_does_not_reach_the_host(fleet: Fleet, tmp_path: Path) -> None:
-    """A sink that fails: nothing more is passed on, and the gateway says so."""
+    """[W2.1] A sink that fails: nothing more is passed on, and the gateway says so."""
     from opsdrill.errors import StoreError
     from opsdrill.evidence.recorder import Recorder
     from opsdrill.model.event import JobCreated, JobEvent

@@ -86,7 +86,7 @@ def commands(drill: Drill) -> list[str]:
 
 
 async def test_lines_are_shell_calls(drill: Drill) -> None:
-    """Typed, edited, interrupted: what the shell ran, with its exit status."""
+    """[W2.4] Typed, edited, interrupted: what the shell ran, with its exit status."""
     async with keyboard(drill) as keys:
         await ready(keys)
         await keys.line("echo one\r")
@@ -106,7 +106,7 @@ async def test_lines_are_shell_calls(drill: Drill) -> None:
 
 
 async def test_what_keys_make_is_told_by_bash(drill: Drill) -> None:
-    """History, movement, completion, paste, expansion: exact, though nobody could tell by keys."""
+    """[W2.4] History, movement, completion, paste, expansion: exact, whatever the keys were."""
     async with keyboard(drill) as keys:
         await ready(keys)
         await keys.line("echo first\r")
@@ -130,7 +130,7 @@ async def test_what_keys_make_is_told_by_bash(drill: Drill) -> None:
 
 
 async def test_a_shell_that_tells_nothing(drill: Drill) -> None:
-    """Without bash's word what keys made is not known, and the coverage says so."""
+    """[W3.2] Without bash's word what keys made is not known, and the coverage says so."""
     async with keyboard(drill, "-t", "web-01", "sh") as keys:
         await ready(keys)
         await keys.line("echo one\r")
@@ -143,6 +143,7 @@ async def test_a_shell_that_tells_nothing(drill: Drill) -> None:
 
 
 async def test_a_shown_marker_counts_for_nothing(drill: Drill) -> None:
+    """[W3.2]"""
     async with keyboard(drill) as keys:
         await ready(keys)
         assert "7770" in await keys.line("declare -p PROMPT_COMMAND\r")
@@ -176,7 +177,7 @@ async def test_the_terminal_is_real(drill: Drill) -> None:
 
 
 async def test_lines_of_a_script_on_standard_input(drill: Drill) -> None:
-    """A shell without a terminal: as login shell, and as a command."""
+    """[W2.5, W3.2] A shell without a terminal: as login shell, and as a command."""
     script = b"echo one\nfalse\n\necho last"
     for words in (("web-01",), ("web-01", "bash", "-s")):
         ran = await drill.ssh("-T", *words, data=script)

@@ -23,6 +23,7 @@ class Preset:
         sets: variables that it always gets.
         transcripts: where its transcript lies: patterns of paths in its working folder, or in its
             home where they begin with `~/`.
+        asks: arguments on which it says its version, or at least something, and ends.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Preset:
     passes: tuple[str, ...] = ()
     sets: dict[str, str] = field(default_factory=dict)
     transcripts: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ("--version",)
 
 
 _ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -111,7 +113,8 @@ PRESETS: dict[str, Preset] = {
         ),
         keys=(*_ANTHROPIC, *_OPENAI, *_GEMINI, "OPENROUTER_API_KEY"),
         passes=("MSWEA_MODEL_NAME", "MSWEA_MODEL_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"),
-        sets={"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1"},
+        sets={"MSWEA_CONFIGURED": "true"},
         transcripts=("mini.traj.json",),
+        asks=("--help",),
     ),
 }

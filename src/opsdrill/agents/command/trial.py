@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from opsdrill.model.agent import AgentSettings
 
 ANSWER_SECONDS = 30.0
 _KEPT = 4096
+_NETWORK = "this machine's: it reaches all that this machine does, what listens on loopback too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ async def try_program(
     variables = passed(program, settings.environment if settings else ())
     return [
         Trial("starts", True, path),
+        Trial("network", True, _NETWORK),
         Trial(
             "isolated", refused is None, refused or "", remedy if refused else None, blocks=False
         ),
@@ -68,7 +71,7 @@ async def _answers(
     """Whether it says its version where an agent would be."""
     if program.preset is None:
         return Trial("answers", True, "not tried: nobody knows what this program does")
-    asked = replace(program, argv=(program.argv[0], "--version"))
+    asked = replace(program, argv=(program.argv[0], *program.preset.asks))
     with tempfile.TemporaryDirectory(prefix="opsdrill-agent-") as base:
         layout = Layout.isolated() if isolated else Layout.plain(Path(base))
         links = Links("check", "http://127.0.0.1:9/ticket", "", {})
@@ -86,13 +89,15 @@ async def _answers(
         confined.stop()
         ending: Ending = await running
     words = said.decode(errors="replace").strip()
-    line = words.splitlines()[0] if words else ""
+    lines = words.splitlines() or [""]
+    line = next((line for line in lines if re.search(r"\d\.\d", line)), lines[0])
     if not done:
         return Trial("answers", False, f"said no version within {ANSWER_SECONDS:g} s")
     if ending.status == 0:
         return Trial("answers", True, line)
-    why = ending.cannot or ending.refused or f"`--version` ended with {ending.status}: {line}"
-    return Trial("answers", False, why, f"try `{program.argv[0]} --version` by hand")
+    command = " ".join(asked.argv)
+    why = ending.cannot or ending.refused or f"`{command}` ended with {ending.status}: {line}"
+    return Trial("answers", False, why, f"try `{command}` by hand")
 
 
 def _model(program: Program, variables: dict[str, str]) -> str:

@@ -279,6 +279,7 @@ def test_what_is_a_shell(command: str, shell: bool) -> None:
     ],
 )  # fmt: skip
 async def test_input_that_may_be_commands_is_a_gap(command: str, state: str) -> None:
+    """[W3.3]"""
     witness = Witness(Reports())
     watch = CommandWatch(witness, "web-01", "root", command)
     watch.begin()

@@ -55,7 +55,7 @@ def typed(data: bytes, *, terminal: bool = True) -> list[tuple[str, bool]]:
     ],
 )
 def test_keys(data: bytes, expected: list[tuple[str, bool]]) -> None:
-    """Backspace, ^U, ^W, ^C are known; arrows, tab, paste, history make a line uncertain."""
+    """[W3.2] Backspace, ^U, ^W, ^C are known; arrows, tab, paste, history make a line uncertain."""
     assert typed(data) == expected
 
 
