@@ -48,8 +48,9 @@ def items_of(source: Source, path: str, ledger: Ledger) -> Iterator[dict[str, ob
     try:
         if not source.has_list(path):
             ledger.lose("what should be a list of its messages is none")
+        held = path.removesuffix("item").removesuffix(".")
         for number, item in enumerate(source.items(path), 1):
-            ledger.place = f"item {number} of {path.removesuffix('.item')}"
+            ledger.place = f"item {number} of {held}" if held else f"item {number}"
             if isinstance(item, dict):
                 yield item
             else:
