@@ -175,3 +175,11 @@ async def test_a_pattern_that_takes_too_long_refuses(fleet: Fleet, tmp_path: Pat
         assert ran.status == 126 and b"took too long" in ran.err
         assert (await drill.only_call()).outcome == "refused"
         assert (await drill.ssh("web-01", "echo b")).out == b"b\n"
+
+
+@pytest.mark.parametrize("script", [b":\n" * 60_000, b"x" * (9 << 20)])
+async def test_a_script_without_end_is_cut_off(drill: Drill, script: bytes) -> None:
+    """[W1.4] What is typed into one shell is kept, so it is bounded."""
+    ran = await drill.ssh("-T", "web-01", data=script)
+    assert ran.status == 255 and b"more than is recorded" in ran.err
+    assert len(drill.calls()) <= 50_001

@@ -22,6 +22,10 @@ WAITING = 64 * 1024
 """Bytes that wait to be passed on after which no more are taken."""
 COMMAND = 256 * 1024
 """Bytes of a command at most; about what a packet may have."""
+TYPED = 8 * 1024 * 1024
+"""Bytes that are typed into one shell, or that a script on its standard input has, at most."""
+LINES = 50_000
+"""Lines likewise."""
 ENVIRONMENT = 32
 """Variables of a session; each of `VARIABLE` bytes at most."""
 VARIABLE = 1024

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.kept_output import KeptOutput
 from opsdrill.agents.gateway.sieve import Sieve
 from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt
 from opsdrill.agents.gateway.typed_lines import Line, TypedLines
-from opsdrill.agents.gateway.watch import CommandWatch, Lasts
+from opsdrill.agents.gateway.watch import CommandWatch, Lasts, Malformed
 from opsdrill.agents.gateway.witness import TOOL, Call, NotRecorded, Witness
 from opsdrill.hosts.session import Stream
 from opsdrill.model.job import Outcome
@@ -24,6 +25,7 @@ _READS_COMMANDS = re.compile(
     r"(?:\s+(?:-[a-zA-Z]+|-o\s+\w+|--\w+))*(?:\s+-\s*|\s+-s(?:\s.*)?)?\s*",
     re.DOTALL,
 )
+_TOO_MUCH = "a shell was given more than is recorded of one: copy a long script, then run it"
 _WAITING = 256
 """Lines that may wait to be told by the shell."""
 
@@ -92,6 +94,8 @@ class ShellWatch:
         self._session: Call | None = None
         self._alive = False
         self._early = 0
+        self._size = 0
+        self._lines = 0
         self._waiting: deque[_Waiting] = deque()
         self._number = 0
         self._running: Call | None = None
@@ -110,6 +114,10 @@ class ShellWatch:
         return "job" if self._terminal else "input"
 
     async def sent(self, data: bytes) -> bytes:
+        self._size += len(data)
+        self._lines += data.count(b"\n") + data.count(b"\r")
+        if self._size > bounds.TYPED or self._lines > bounds.LINES:
+            raise Malformed(_TOO_MUCH)
         if self._sieve is not None:
             return await self._sieve.sift(data)
         for line in self._typed.feed(data):
@@ -144,7 +152,8 @@ class ShellWatch:
     def over(self, outcome: Outcome, exit_code: int | None, reason: str | None) -> None:
         with suppress(NotRecorded):
             # It was passed on, and a shell that is hung up may still run it.
-            if (rest := self._typed.rest()) is not None:
+            rest = self._typed.rest() if self._sieve is None else None
+            if rest is not None:
                 self._enter(rest)
             while self._waiting:
                 self._drop(self._waiting.popleft())
