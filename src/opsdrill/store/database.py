@@ -128,9 +128,11 @@ def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
     return postgresql.insert(table)
 
 
-def insert_or_ignore(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT that leaves a row alone whose key is there already."""
-    return insert(connection, table).on_conflict_do_nothing()
+def insert_or_ignore(
+    connection: Connection, table: Table, key: Sequence[str] | None = None
+) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that leaves a row alone whose unique `key`, by default any, is there already."""
+    return insert(connection, table).on_conflict_do_nothing(index_elements=key)
 
 
 def upsert(

@@ -32,7 +32,7 @@ def insert_run(connection: Connection, spec: RunSpec, values: Mapping[str, objec
         values: columns that are other than those of a run that was only planned.
     """
     columns = rows.planned(spec) | dict(values)
-    statement = insert_or_ignore(connection, RUNS).values(**columns)
+    statement = insert_or_ignore(connection, RUNS, ["id"]).values(**columns)
     number: int | None = connection.execute(statement.returning(RUNS.c.number)).scalar()
     if number is None:
         return None

@@ -21,7 +21,7 @@ _VERSION = (
 
 def insert_scenario(connection: Connection, values: dict[str, object]) -> int | None:
     """The new scenario's number; None when its key is there already."""
-    statement = insert_or_ignore(connection, SCENARIOS).values(**values)
+    statement = insert_or_ignore(connection, SCENARIOS, ["key"]).values(**values)
     number: int | None = connection.execute(statement.returning(SCENARIOS.c.number)).scalar()
     return number
 
