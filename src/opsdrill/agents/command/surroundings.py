@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import random
+import re
 import secrets
 import shlex
 import shutil
@@ -84,7 +85,7 @@ def path_of(program: Program, folder: Path) -> str:
     """Where the program is.
 
     Raises:
-        AgentUnavailable: there is none.
+        AgentUnavailable: there is none, or an argument names a file that it will not find.
     """
     name = program.argv[0]
     found = find_program(name, os.environ.get("PATH", os.defpath), folder)
@@ -95,7 +96,21 @@ def path_of(program: Program, folder: Path) -> str:
             f"the program {name}{title} is not there: nothing can be started {where}",
             hint="install it, or give its whole path",
         )
+    for word in program.argv[1:]:
+        if re.search(r"[./]", word) and not word.startswith("/") and _is_file(folder, word):
+            raise AgentUnavailable(
+                f"the argument {word} of {name} is a file here, and the program would not find it:"
+                " it begins in an empty folder",
+                hint=f"give its whole path: {os.path.normpath(folder / word)}",
+            )
     return found
+
+
+def _is_file(folder: Path, word: str) -> bool:
+    try:
+        return (folder / word).is_file()
+    except OSError:
+        return False
 
 
 def keys_of(program: Program) -> tuple[str, ...]:

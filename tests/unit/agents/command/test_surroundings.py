@@ -52,6 +52,19 @@ def test_more_arguments_of_a_preset_come_before_its_ticket(name: str, tmp_path: 
     assert read_program(parse_agent(name, tmp_path).argument).argv == preset
 
 
+@pytest.mark.parametrize("word", ["./agent.sh", "agent.sh", "sub/agent"])
+def test_a_file_that_the_program_would_not_find_is_told(word: str, tmp_path: Path) -> None:
+    """It begins in an empty folder, so a relative path leads nowhere; a whole one does."""
+    (tmp_path / "sub").mkdir()
+    place = tmp_path / word
+    place.write_text("echo\n")
+    with pytest.raises(AgentUnavailable, match="begins in an empty folder") as raised:
+        path_of(read_program(f"sh {word}"), tmp_path)
+    assert str(place) in (raised.value.hint or "")
+    assert path_of(read_program(f"sh {place}"), tmp_path).endswith("/sh")
+    assert path_of(read_program("sh -c sub . .. ./none 'echo a/b'"), tmp_path)
+
+
 def test_a_program_is_looked_for_as_a_shell_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
