@@ -28,6 +28,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError
 
+from opsdrill.model.descriptions import described
+
 T = TypeVar("T")
 
 DNS_LABEL = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
@@ -201,12 +203,29 @@ def refuse(title: str, errors: list[InitErrorDetails]) -> NoReturn:
     raise ValidationError.from_exception_data(title, errors)
 
 
+# The models themselves are frozen; this is how pydantic keeps what belongs to one.
+_set_values = object.__setattr__
+_set_fields = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+
 class Recorded(BaseModel):
     """Frozen, strict (a boolean is not an integer), unknown keys refused."""
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in described(cls).items():
+            written = cls.model_fields[name].alias or name
+            if written in properties:
+                properties[written].setdefault("description", text)
+        return schema
 
     @classmethod
     def made(cls, **values: object) -> Self:
@@ -216,14 +235,11 @@ class Recorded(BaseModel):
             values: every field, in the order of the model.
         """
         new = cls.__new__(cls)
-        _set(new, "__dict__", values)
-        _set(new, "__pydantic_fields_set__", _fields_of(cls))
-        _set(new, "__pydantic_extra__", None)
-        _set(new, "__pydantic_private__", None)
+        _set_values(new, "__dict__", values)
+        _set_fields(new, _fields_of(cls))
+        _set_extra(new, None)
+        _set_private(new, None)
         return new
-
-
-_set = object.__setattr__  # the models themselves are frozen
 
 
 @cache
@@ -239,7 +255,7 @@ class Written(Recorded):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        schema = handler(core)
+        schema = super().__get_pydantic_json_schema__(core, handler)
         body = handler.resolve_ref_schema(schema)
         required = body.get("required", [])
         for key, value in body.get("properties", {}).items():
