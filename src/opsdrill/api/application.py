@@ -8,7 +8,21 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 import opsdrill
-from opsdrill.api import describe, health, problems, tokens
+from opsdrill.api import (
+    batches,
+    comparisons,
+    describe,
+    events,
+    health,
+    labs,
+    problems,
+    run_parts,
+    runs,
+    scenario_files,
+    scenarios,
+    tokens,
+    trends,
+)
 from opsdrill.api.guard import Guard
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.service import Service
@@ -18,7 +32,7 @@ PREFIX = "/api/v1"
 
 def make_application(service: Service) -> FastAPI:
     """The API of one serving process."""
-    metrics = Metrics()
+    metrics = Metrics(PREFIX)
     application = FastAPI(
         title="OpsDrill",
         version=opsdrill.__version__,
@@ -33,7 +47,18 @@ def make_application(service: Service) -> FastAPI:
     application.state.metrics = metrics
     problems.install(application, _folders(service))
     application.include_router(health.router)
-    for router in (tokens.router,):
+    for router in (
+        tokens.router,
+        scenarios.router,
+        scenario_files.router,
+        runs.router,
+        run_parts.router,
+        events.router,
+        batches.router,
+        comparisons.router,
+        trends.router,
+        labs.router,
+    ):
         application.include_router(router, prefix=PREFIX)
     describe.describe(application)
     return application

@@ -23,9 +23,14 @@ UNKNOWN = "other"
 
 
 class Metrics:
-    """Counts of one serving process."""
+    """Counts of one serving process.
 
-    def __init__(self) -> None:
+    Args:
+        prefix: of the API's own paths, which a route of it does not know.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._requests = Counter(
@@ -55,6 +60,8 @@ class Metrics:
     def answered(self, scope: Scope, status: int | None, seconds: float) -> None:
         """A request was answered, or given up (None)."""
         route = getattr(scope.get("route"), "path", UNKNOWN)
+        if scope["path"].startswith(f"{self._prefix}/") and route != UNKNOWN:
+            route = f"{self._prefix}{route.removeprefix(self._prefix)}"
         method = scope["method"] if scope["method"] in METHODS else UNKNOWN
         self._requests.labels(method, route, str(status or UNKNOWN)).inc()
         self._seconds.labels(route).observe(seconds)
