@@ -94,7 +94,7 @@ class Bulk:
         if not values or not self._patterns:
             return (NOTHING,) * len(self._patterns)
         of: _Tallies = defaultdict(_Tally)
-        together = "".join(values)
+        together = "\0".join(values)
         if len(together) > BLOCK or "" in values:
             self._look_in_parts(values, shown, of)
         else:
@@ -108,33 +108,44 @@ class Bulk:
         fitting = [place for place, value in enumerate(values) if 0 < len(value) <= BLOCK]
         for part in parts(values, fitting):
             some = _Some([values[place] for place in part], part)
-            self._look_by_kind(some, "".join(some.values), shown, of)
+            self._look_by_kind(some, "\0".join(some.values), shown, of)
         self._leave(set(range(len(values))).difference(fitting), of)
 
     def _look_by_kind(self, some: _Some, together: str, shown: int, of: _Tallies) -> None:
-        """Search values that fill a block at most, none of them empty."""
-        breaks, nul = "\n" in together, "\0" in together
+        """Search values that fill a block at most, none of them empty.
+
+        Args:
+            together: all of them with a NUL between any two.
+        """
+        breaks = "\n" in together
+        nul = together.count("\0") >= len(some.values)
         if not breaks and together.isascii():
-            _look(self._lines, "\n".join(some.values).encode(), some, shown, of)
+            lines = "\n".join(some.values) if nul else together.replace("\0", "\n")
+            _look(self._lines, lines.encode(), some, shown, of)
             return
         if breaks and self._woven.last_break:
             # At a line break that ends a value `$` means two places.
-            ended, some = some.apart([value[-1] == "\n" for value in some.values])
-            self._look_woven(ended, shown, of, ended=True, nul=nul)
-        self._look_woven(some, shown, of, ended=False, nul=nul)
+            ended, rest = some.apart([value[-1] == "\n" for value in some.values])
+            if ended.values:
+                self._look_woven(ended, None, shown, of, ended=True, nul=nul)
+                self._look_woven(rest, None, shown, of, ended=False, nul=nul)
+                return
+        self._look_woven(some, together, shown, of, ended=False, nul=nul)
 
-    def _look_woven(self, some: _Some, shown: int, of: _Tallies, *, ended: bool, nul: bool) -> None:
+    def _look_woven(
+        self, some: _Some, together: str | None, shown: int, of: _Tallies, *, ended: bool, nul: bool
+    ) -> None:
         """Search values of any characters."""
         if not some.values:
             return
-        text = self._woven.encode(some.values, nul=nul)
+        text = self._woven.encode(some.values, together, nul=nul)
         if text is not None:
             _look(self._woven.net(ended=ended), text, some, shown, of)
             return
         foreign, rest = some.apart([not value.isascii() for value in some.values])
         self._leave((foreign if foreign.values else some).places, of)
         if foreign.values:
-            self._look_woven(rest, shown, of, ended=ended, nul=nul)
+            self._look_woven(rest, None, shown, of, ended=ended, nul=nul)
 
     def _leave(self, places: Collection[int], of: _Tallies) -> None:
         """Leave values to the plain search of every pattern."""
@@ -219,9 +230,11 @@ class _Woven:
         """On a value that ends with a line break some pattern may differ."""
         return any(writing.last_break for writing in self._writings)
 
-    def encode(self, values: Sequence[str], *, nul: bool) -> bytes | None:
+    def encode(self, values: Sequence[str], together: str | None, *, nul: bool) -> bytes | None:
         """The values one a line; None where their characters do not all get a byte."""
-        return self._weave.encode(values, nul=nul)
+        if nul:
+            return self._weave.encode_each(values)
+        return self._weave.encode("\0".join(values) if together is None else together)
 
     def net(self, *, ended: bool) -> Net:
         """The programs for values that end with a line break, or for others."""

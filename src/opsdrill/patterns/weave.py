@@ -66,18 +66,16 @@ class Weave:
         self._latin = bytearray(self._lines(_PLAIN)[:0x80].ljust(256, bytes((_UNKNOWN,))))
         self._swapped = bytearray(self._latin)
 
-    def encode(self, values: Sequence[str], *, nul: bool) -> bytes | None:
-        """Values one a line; None where their characters do not all get a byte.
-
-        Args:
-            values: none of them empty.
-            nul: there may be a NUL in them.
-        """
+    def encode(self, together: str) -> bytes | None:
+        """Values with a NUL between any two, one a line; None where a character gets no byte."""
         if not self._usable:
             return None
-        if not nul:
-            joined = "\0".join(values)
-            return self._quickly(joined) or self._encoded(joined)
+        return self._quickly(together) or self._encoded(together)
+
+    def encode_each(self, values: Sequence[str]) -> bytes | None:
+        """Values with NUL in them, none of them empty; else as `encode`."""
+        if not self._usable:
+            return None
         own = self._table("\0")[:1]
         one_by_one = [self._encoded(value, own) for value in values]
         return None if None in one_by_one else b"\n".join(filter(None, one_by_one))
