@@ -345,7 +345,7 @@ def test_many_warnings_of_a_kind_are_one_line_and_all_are_kept(cli: Cli) -> None
     told = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert [line for line in told if "cannot be read (2 times, first on line 2)" in line]
     [one] = [line for line in told if "only in part" in line]
-    assert "more of the kind" in one
+    assert "; likewise `task_summary`, " in one and " more" in one
     [row] = json.loads(done.stdout)["runs"]
     assert len(row["warnings"]) > len(told)
     shown = json.loads(cli("runs", "show", row["run"], "--format", "json").stdout)

@@ -111,3 +111,21 @@ def test_options_for_all_commands_may_stand_anywhere(given: list[str], expected:
 def test_home_without_a_folder_is_refused() -> None:
     with pytest.raises(UsageError, match="--home"):
         arranged(["runs", "list", "--home"])
+
+
+@pytest.mark.parametrize(
+    ("warnings", "told"),
+    [
+        ([], []),
+        (["one", "two"], ["one", "two"]),
+        (["no host 'a' here"], ["no host 'a' here"]),
+        (["no host 'a' here", "no host 'b' here"], ["no host 'a' here; likewise 'b'"]),
+        (["x `a`", "other", "x `b`", "x `b`"], ["x `a`; likewise `b`, 1 more", "other"]),
+        ([f"x `{n}`" for n in range(9)], ["x `0`; likewise `1`, `2`, `3`, 5 more"]),
+        (["same", "same"], ["same; likewise 1 more"]),
+        (["x `a``b`", "x `a`"], ["x `a``b`; likewise 1 more"]),
+    ],
+)
+def test_warnings_of_a_kind_are_one(warnings: list[str], told: list[str]) -> None:
+    """Those that differ only in names and numbers: the first, and in what some others differ."""
+    assert wording.by_kind(warnings) == told

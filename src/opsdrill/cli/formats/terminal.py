@@ -72,7 +72,7 @@ def explained(out: Output, result: Result, *, only_wrong: bool = False) -> None:
     for rule in result.rules:
         if not only_wrong or rule.status != "passed":
             _rule(out, rule, brief=only_wrong)
-    for warning in result.warnings:
+    for warning in wording.by_kind(result.warnings):
         out.line(f"  warning: {shown(warning)}")
 
 

@@ -10,6 +10,8 @@ from opsdrill.model.result import Fraction, Match, Result, RuleResult
 
 _NAMED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
 """What differs between two warnings of one kind."""
+LIKEWISE = 3
+"""Warnings of a kind that are told by name, beside the first one."""
 AROUND = 60
 """Code points of a value that are shown on each side of a match."""
 
@@ -91,11 +93,25 @@ def name(result: Result) -> str:
 
 
 def by_kind(warnings: Sequence[str]) -> list[str]:
-    """The first warning of each kind, with the number of others that differ only in names."""
+    """The first warning of each kind, and in what the others of the kind differ from it."""
     kinds: dict[str, list[str]] = {}
     for warning in warnings:
         kinds.setdefault(_NAMED.sub("", warning), []).append(warning)
-    return [
-        first if not more else f"{first}, and {len(more)} more of the kind"
-        for first, *more in kinds.values()
+    return [_first(*kind) for kind in kinds.values()]
+
+
+def _first(first: str, *others: str) -> str:
+    if not others:
+        return first
+    named = [
+        " ".join(
+            name
+            for name, own in zip(_NAMED.findall(other), _NAMED.findall(first), strict=False)
+            if name != own
+        )
+        for other in others
     ]
+    told = [name for name in dict.fromkeys(named) if name][:LIKEWISE]
+    left = len(others) - len(told)
+    more = [f"{left} more"] if left else []
+    return f"{first}; likewise {', '.join([*told, *more])}"
