@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -13,15 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.util import Finalize
-from typing import Any
-
-import orjson
 
 from opsdrill.errors import OpsDrillError, StoreDamaged
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masked_spec import masked_scenario
 from opsdrill.grading.engine import Grader
 from opsdrill.grading.flips import Flip, flips
+from opsdrill.model.planned import Planned, read_planned
 from opsdrill.model.result import Grade
 from opsdrill.model.run import LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
@@ -40,8 +37,6 @@ _AHEAD = 3
 """Chunks that wait for each process, so that none waits for work."""
 _GRADERS = 64
 """Scenario versions whose rules are kept prepared."""
-Spec = dict[str, Any]
-"""The spec of a run as plain JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +126,15 @@ class Regrader:
         changed: dict[str, Grade] = {}
         for sealed in self._store.sealed(runs):
             why = self._left_out(sealed)
-            # Only a few words of it are looked at, so it is not made a model for every run.
-            spec: Spec = {} if why is not None else _plain(sealed)
-            why = why or self._unknown_secrets(sealed, spec)
             if why is not None:
                 found.notes.append((why, sealed.run))
                 continue
-            grade = self._grade(sealed, spec)
+            planned = _planned(sealed)
+            unknown = self._unknown_secrets(sealed, planned)
+            if unknown is not None:
+                found.notes.append((unknown, sealed.run))
+                continue
+            grade = self._grade(sealed, planned)
             before = self._before(sealed)
             found.graded += 1
             found.flips += flips(sealed.run, sealed.scenario, before, grade)
@@ -162,23 +159,23 @@ class Regrader:
             return None
         return f"of {sealed.scenario}, not of {edited.scenario.key}, left out"
 
-    def _unknown_secrets(self, sealed: Sealed, spec: Spec) -> str | None:
+    def _unknown_secrets(self, sealed: Sealed, planned: Planned) -> str | None:
         """Why edited rules cannot be masked as the run was, whose rules held secrets too."""
-        masked = spec.get("masked") if self._manner.edited else None
-        unknown = masked and set(masked) - self._mask(sealed, _key(spec["lab"])).known
+        masked = set(planned.masked) if self._manner.edited else set()
+        unknown = masked and masked - self._mask(sealed, bytes(planned.lab)).known
         if not unknown:
             return None
         names = ", ".join(sorted(unknown))
         return f"it holds secrets that cannot be had here ({names}), left out"
 
-    def _grade(self, sealed: Sealed, spec: Spec) -> Grade:
+    def _grade(self, sealed: Sealed, planned: Planned) -> Grade:
         try:
             record = read_record(sealed.record or b"")
         except ValueError as error:
             raise _damaged(sealed.run, "evidence") from error
         what = f"the evidence of run {sealed.run}"
         answers = load(ANSWERS, sealed.answers, what) if sealed.answers else ()
-        return self._grader(sealed, spec).grade(record, answers)
+        return self._grader(sealed, planned).grade(record, answers)
 
     def _before(self, sealed: Sealed) -> Standing | None:
         try:
@@ -186,13 +183,15 @@ class Regrader:
         except ValueError as error:
             raise _damaged(sealed.run, "latest grade") from error
 
-    def _grader(self, sealed: Sealed, spec: Spec) -> Grader:
+    def _grader(self, sealed: Sealed, planned: Planned) -> Grader:
         """The grader for a run. A version is the digest of the rules: one serves all its runs
         that have the same secrets masked in them."""
         edited = self._manner.edited
-        version = edited.version if edited else spec["scenario_version"]
-        kept = spec["lab"] if edited else spec["scenario"] if spec.get("masked") else None
-        key = (version, _key(kept))
+        version = edited.version if edited else planned.scenario_version
+        key = (
+            version,
+            bytes(planned.lab if edited else planned.scenario if planned.masked else b""),
+        )
         known = self._graders.get(key)
         if known is None:
             scenario = _spec(sealed).scenario
@@ -280,25 +279,11 @@ def _spec(sealed: Sealed) -> RunSpec:
     return load(SPEC, sealed.spec, f"the spec of run {sealed.run}")
 
 
-def _plain(sealed: Sealed) -> Spec:
+def _planned(sealed: Sealed) -> Planned:
     try:
-        found = orjson.loads(sealed.spec)
-    except orjson.JSONDecodeError:
-        # Python's parser takes halves of surrogate pairs, such as names of files may hold.
-        try:
-            found = json.loads(sealed.spec)
-        except (ValueError, RecursionError) as error:
-            raise _damaged(sealed.run, "spec") from error
-    if not isinstance(found, dict) or not {"scenario", "scenario_version", "lab"} <= set(found):
-        raise _damaged(sealed.run, "spec")
-    return found
-
-
-def _key(value: object) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value).encode()
+        return read_planned(sealed.spec)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(sealed.run, "spec") from error
 
 
 def _add(total: Chunk, part: Chunk) -> None:
