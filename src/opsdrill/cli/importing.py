@@ -91,7 +91,8 @@ class _Done:
 
         if isinstance(one, use_case.Refused):
             self.refused.append(one)
-            told.out.note(f"error: {shown(one.reason)}")
+            where = "" if one.file in one.reason else f"{one.file}: "
+            told.out.note(f"error: {shown(where + one.reason)}")
         elif isinstance(one, use_case.Known):
             self.known.append(one)
             job = f" ({one.job})" if one.job else ""

@@ -69,10 +69,19 @@ class Glimpse:
             return "an empty file"
         if len(self.rows) > 1:
             return f"JSON lines; the first has the keys {_listed(self.rows[0])}"
-        keys = [path for path in self.scalars if path and "." not in path]
+        if self.head.lstrip().startswith(b"["):
+            keys = self._keys("item.")
+            what = f"objects; one has the keys {_listed(keys)}" if keys else "no objects"
+            return f"a JSON list of {what}" if "" in self.scalars else "no JSON"
+        keys = self._keys("")
         if keys:
-            return f"a JSON document with the keys {_listed(dict.fromkeys(keys))}"
-        return "no JSON"
+            return f"a JSON document with the keys {_listed(keys)}"
+        return "JSON without any key" if "" in self.scalars else "no JSON"
+
+    def _keys(self, below: str) -> dict[str, object]:
+        """The keys right below a path."""
+        found = (path.removeprefix(below) for path in self.scalars if path.startswith(below))
+        return dict.fromkeys(key for key in found if key and "." not in key)
 
     def has(self, *paths: str) -> bool:
         """All these paths are in its first part; of a single JSON document."""

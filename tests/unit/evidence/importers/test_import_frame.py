@@ -125,3 +125,22 @@ def test_items() -> None:
     assert list(items_of(source_of(b'{"m":[{"a":1},2,{"a":'), "m.item", ledger)) == [{"a": 1}]
     assert set(ledger.lost) == TOLD
     assert "something in m is no object (item 2 of m)" in list(ledger.warnings())
+
+
+@pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        (b"", "an empty file"),
+        (b"no JSON", "no JSON"),
+        (b"<html>", "no JSON"),
+        (b"[]", "a JSON list of no objects"),
+        (b'[{"role": 1}, {"id": 2}]', "a JSON list of objects; one has the keys role, id"),
+        (b"{}", "JSON without any key"),
+        (b'"text"', "JSON without any key"),
+        (b'{"a": {"b": 1}}', "a JSON document with the keys a"),
+        (b'{"a": 1}\n{"b": 1}\n', "JSON lines; the first has the keys a"),
+    ],
+)
+def test_what_a_file_looks_like(data: bytes, shape: str) -> None:
+    """Of a file that no importer knows it is said what it looks like."""
+    assert source_of(data).glimpse.shape == shape
