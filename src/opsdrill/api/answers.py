@@ -98,7 +98,11 @@ async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
 
 
 def with_body(
-    declared: dict[str, Any], *contents: str, description: str, example: object = None
+    declared: dict[str, Any],
+    *contents: str,
+    description: str,
+    example: object = None,
+    schema: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What `entry.needs` gives, for a route that reads its body itself.
 
@@ -107,11 +111,12 @@ def with_body(
         contents: the media types that the body may have; JSON is an object.
         description: what the body is.
         example: of a JSON body.
+        schema: of a JSON body.
     """
     shapes: dict[str, Any] = {}
     for content in contents:
         if content.endswith("json"):
-            shapes[content] = {"schema": {"type": "object"}}
+            shapes[content] = {"schema": dict(schema or {"type": "object"})}
             if example is not None:
                 shapes[content]["example"] = example
         elif content.startswith("application/") and not content.endswith("yaml"):

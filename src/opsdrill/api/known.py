@@ -1,14 +1,29 @@
-"""What is made once for all requests about scenarios."""
+"""What is made once for all requests about scenarios and grading."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, ParamSpec, TypeVar
 
+import anyio.to_thread
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 from fastapi import Path as InPath
 
+from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served
 from opsdrill.app.library import Library
+from opsdrill.app.regrades import Regrades
+from opsdrill.errors import NotThere
+from opsdrill.scenarios.load import LoadedScenario
+from opsdrill.wire.problems import ProblemItem
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+HEAVY_AT_ONCE, HEAVY_WAITING = 2, 8
+"""Gradings and imports that are worked on at once, and those that may wait for them."""
 
 
 async def _library(request: Request, service: Served) -> Library:
@@ -23,3 +38,49 @@ Known = Annotated[Library, Depends(_library)]
 
 Key = Annotated[str, InPath(max_length=100, examples=["disk-full"])]
 """A scenario's key in a path."""
+
+
+async def _regrades(request: Request, service: Served) -> Regrades:
+    known: Regrades | None = getattr(request.app.state, "regrades", None)
+    if known is None:
+        known = request.app.state.regrades = Regrades(service.place, service.store)
+        service.endings.append(known.close)
+    return known
+
+
+KnownRegrades = Annotated[Regrades, Depends(_regrades)]
+"""The parameter of an endpoint that gets the regrades of the process."""
+
+
+async def heavy(request: Request, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what takes long and much memory; only some of that goes on at once.
+
+    Raises:
+        Refused: too many wait for it already.
+    """
+    known: CapacityLimiter | None = getattr(request.app.state, "heavy", None)
+    if known is None:
+        known = request.app.state.heavy = CapacityLimiter(HEAVY_AT_ONCE)
+    if known.statistics().tasks_waiting >= HEAVY_WAITING:
+        raise Refused(
+            503, "too much is being graded and imported; try again", headers={"Retry-After": "10"}
+        )
+    return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=known)
+
+
+async def scenario_named(service: Served, library: Library, key: str, path: str) -> LoadedScenario:
+    """The scenario that a request names.
+
+    Raises:
+        Refused: there is none; names the place of the name.
+    """
+    try:
+        return (await service.call(library.get, key)).loaded
+    except NotThere:
+        why = f"there is no scenario {key[:100]!r}"
+        raise Refused(
+            422,
+            f"the request is refused: {path}: {why}",
+            hint="`GET /api/v1/scenarios` lists them",
+            errors=[ProblemItem(path=path, message=why)],
+        ) from None

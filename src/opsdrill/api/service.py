@@ -38,6 +38,7 @@ class Service:
         hosts: the names, in small letters and without a port, that a request may call us by.
         https: browsers reach us by https, through a proxy.
         open_metrics: `/metrics` takes no token.
+        endings: called when the process ends, while the store is still open.
     """
 
     place: Place
@@ -49,6 +50,7 @@ class Service:
     hosts: frozenset[str] = LOOPBACK
     https: bool = False
     open_metrics: bool = False
+    endings: list[Callable[[], None]] = field(default_factory=list)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what waits for the disk or the database, on a thread of its own."""

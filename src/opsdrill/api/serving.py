@@ -114,7 +114,11 @@ async def serve(
             working = asyncio.create_task(server.serve([listening]), name="server")
             listening.listen(BACKLOG)
             tell.serving(_address(host, listening), made)
-            await _until_braked(working, engine, server, brake)
+            try:
+                await _until_braked(working, engine, server, brake)
+            finally:
+                for end in service.endings:
+                    await asyncio.to_thread(end)
 
 
 async def _until_braked(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from opsdrill.app import scenarios
 from opsdrill.app.patience import patient
@@ -402,6 +403,23 @@ class Library:
         name = key if key is not None else own
         files = self.files(name) if isinstance(name, str) else {}
         return load_data(document, files)
+
+    def with_rules(self, key: str, rules: object) -> LoadedScenario:
+        """A scenario with other rules, which are not kept.
+
+        Raises:
+            NotThere: there is no such scenario.
+            InvalidInput: the rules are broken, or it is.
+        """
+        whole = self.get(key).loaded
+        data = {**as_data(whole.scenario), "validation": rules}
+        return load_data(Document(data), whole.files)
+
+    def read_data(self, data: dict[str, Any]) -> LoadedScenario:
+        """As `read`, of a scenario that is plain data already; nobody looks for other files."""
+        key = data.get("key")
+        files = self.files(key) if isinstance(key, str) else {}
+        return load_data(Document(data), files or None)
 
     def _editable(self, key: str) -> Shown:
         kept = self._kept(key)
