@@ -404,6 +404,7 @@ def test_an_item_in_two_lines_is_one_and_a_number_that_comes_again_is_another() 
         {"type": "item.completed"},
         {"type": ["x"], "item": {"id": "1"}},
         command("rm", over=False),
+        call("c", cmd="rm"),
     ],
 )
 def test_an_item_that_cannot_be_read_is_missed(row: Row) -> None:
