@@ -18,6 +18,14 @@ _KEYS = frozenset(
     }
 )  # fmt: skip
 """Names of arguments that are commands, without what parts their words."""
+_CODE = frozenset({"code", "javascript", "pythoncode", "source"})
+"""Names of arguments that are programs."""
+_RUNS = re.compile(
+    r"\bsubprocess\b|\bpty\.spawn\b|\bos\.(?:system|popen|exec|spawn|posix_spawn)"
+    r"|\bchild_process\b|^[ \t]*!|^[ \t]*%(?:%?(?:bash|sh|script)\b|sx\b|system\b)",
+    re.MULTILINE,
+)
+"""What runs commands in a program in Python, IPython or JavaScript."""
 _NO_COMMANDS = frozenset(
     {"view", "create", "str_replace", "insert", "undo_edit", "delete", "rename"}
 )
@@ -30,6 +38,8 @@ _TYPED_INTO = re.compile(
 _TYPED = ("chars", "command", "input", "keys", "text", "data", "stdin")
 _KEYS_ONLY = re.compile(r"(?:\{\w+\}|[CMS]-\S|\\x[0-9a-f]{2}|[\x00-\x20\x7f\x1b])*\S?\s*")
 """Keys, control characters, or one letter as an answer."""
+_LONG = 100
+"""Characters past which what was typed is no few keys."""
 _DEEP = 6
 
 
@@ -55,7 +65,9 @@ def _command_in(value: object, deep: int) -> bool:
         return False
     if isinstance(value, dict):
         return any(
-            (_plain(str(key)) in _KEYS and _is_command(each)) or _command_in(each, deep - 1)
+            (_plain(str(key)) in _KEYS and _is_command(each))
+            or (_plain(str(key)) in _CODE and isinstance(each, str) and _RUNS.search(each))
+            or _command_in(each, deep - 1)
             for key, each in value.items()
         )
     return any(_command_in(each, deep - 1) for each in listing(value))
@@ -68,7 +80,10 @@ def _is_command(value: object) -> bool:
 
 
 def _typed(value: object) -> bool:
-    return isinstance(value, str) and not _KEYS_ONLY.fullmatch(value)
+    if not isinstance(value, str):
+        return False
+    keys = value.strip()
+    return len(keys) > _LONG or not _KEYS_ONLY.fullmatch(keys)
 
 
 def _plain(name: str) -> str:

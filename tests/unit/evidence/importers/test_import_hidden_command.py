@@ -29,6 +29,10 @@ from opsdrill.model.job import Outcome, Seen, ToolKind
         ("write_bash", {"sessionId": "a", "input": "reboot{enter}"}),
         ("run", {"command": "rm -rf /srv", "is_input": "true"}),
         ("create", {"command": "create now"}),
+        ("python", {"code": "import os\nos.system('reboot')"}),
+        ("run_ipython", {"code": "!rm -rf /srv"}),
+        ("run_ipython", {"code": "x = 1\n%%bash\nrm -rf /srv"}),
+        ("node", {"code": "require('child_process').execSync('reboot')"}),
     ],
 )
 def test_what_may_have_run_a_command(tool: str, arguments: JsonValue) -> None:
@@ -48,6 +52,8 @@ def test_what_may_have_run_a_command(tool: str, arguments: JsonValue) -> None:
         ("node_task", {"command": ""}),
         ("node_task", {"command": None, "cmd": []}),
         ("restart_service", {"name": "nginx"}),
+        ("python", {"code": "print(1 != 2)"}),
+        ("lookup", {"source": "wiki"}),
         ("write_stdin", {"session_id": 1, "chars": ""}),
         ("write_stdin", {"session_id": 1, "chars": "\x03"}),
         ("write_stdin", {"session_id": 1, "chars": "y\n"}),
@@ -65,6 +71,13 @@ def test_what_ran_none(tool: str | None, arguments: JsonValue) -> None:
 def test_anything_can_be_asked(arguments: JsonValue) -> None:
     """No arguments make it fail."""
     assert hides_command("any", arguments) in (True, False)
+
+
+@pytest.mark.parametrize("text", [" \n" * 500_000 + "x", "{a" * 500_000, "C-" * 500_000])
+def test_long_texts_take_no_long_time(text: str) -> None:
+    """Neither white space nor half written keys make the search grow faster than the text."""
+    assert hides_command("write_stdin", {"chars": text}) or text.strip() == "x"
+    assert not hides_command("python", {"code": text})
 
 
 def seen(target: str, kind: ToolKind, arguments: JsonValue, outcome: Outcome = "ran") -> Seen:
