@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
-from fastapi import Request, Response
+from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
 from opsdrill.api.problems import Refused
@@ -31,30 +31,57 @@ def told(
     return Response(content, status, headers=dict(headers or {}), media_type="application/json")
 
 
-def expected(request: Request) -> Expected:
-    """What an editor saw, as `If-Match` says it.
+def _maybe_expected(
+    if_match: Annotated[
+        str | None, Header(description="The ETag of the version that is edited, or `*`.")
+    ] = None,
+) -> Expected | None:
+    if if_match is None:
+        return None
+    if if_match.strip() == "*":
+        return Expected()
+    return Expected(tuple(tag for weak, tag in _tags(if_match) if not weak))
 
-    Raises:
-        Refused: the header is missing, or no such header.
-    """
-    header = request.headers.get("if-match")
-    if header is None:
+
+MaybeExpected = Annotated[Expected | None, Depends(_maybe_expected)]
+"""What an editor saw, where the request says it."""
+
+
+def _expected(given: MaybeExpected) -> Expected:
+    if given is None:
         raise Refused(
             428,
             "say which version you edit",
             hint="send the ETag that you read as If-Match (or `*` for any)",
         )
-    if header.strip() == "*":
-        return Expected()
-    return Expected(tuple(tag for weak, tag in _tags(header) if not weak))
+    return given
 
 
-def unchanged(request: Request, etag: str) -> bool:
-    """Whether the caller has this already, as `If-None-Match` says."""
-    header = request.headers.get("if-none-match")
-    if header is None:
-        return False
-    return header.strip() == "*" or etag in [tag for _, tag in _tags(header, strict=False)]
+Seen = Annotated[Expected, Depends(_expected)]
+"""What an editor saw, which an edit must say (428)."""
+
+
+def _known_tags(
+    if_none_match: Annotated[
+        str | None, Header(description="ETags that the caller has: 304 where one still holds.")
+    ] = None,
+) -> frozenset[str]:
+    if if_none_match is None:
+        return frozenset()
+    if if_none_match.strip() == "*":
+        return frozenset("*")
+    return frozenset(tag for _, tag in _tags(if_none_match, strict=False))
+
+
+Has = Annotated[frozenset[str], Depends(_known_tags)]
+"""The ETags of what the caller has."""
+
+
+def unchanged(has: frozenset[str], etag: str) -> Response | None:
+    """The answer to a caller who has this already."""
+    if has & {etag, "*"}:
+        return Response(status_code=304, headers={"ETag": etag})
+    return None
 
 
 def _tags(header: str, *, strict: bool = True) -> list[tuple[bool, str]]:

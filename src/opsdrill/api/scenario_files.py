@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 
-from opsdrill.api.answers import edited, expected, received, unchanged, with_body
+from opsdrill.api.answers import Has, Seen, edited, received, unchanged, with_body
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.known import Key, Known
 from opsdrill.api.problems import Refused, answers
@@ -105,15 +105,15 @@ async def list_scenario_files(
     **needs("read"),
 )
 async def read_scenario_file(
-    key: Key, path: Source, request: Request, library: Known, service: Served
+    key: Key, path: Source, has: Has, library: Known, service: Served
 ) -> Response:
     shown = await service.call(library.get, key)
     file = shown.loaded.files.get(path)
     if file is None:
         raise Refused(404, f"the scenario has no file {path[:200]!r}")
     etag = f'"{file.digest}"'
-    if unchanged(request, etag):
-        return Response(status_code=304, headers={"ETag": etag})
+    if (known := unchanged(has, etag)) is not None:
+        return known
     content = await service.call(file.read)
     name = quote(path.rpartition("/")[2], safe="")
     return Response(
@@ -138,9 +138,15 @@ async def read_scenario_file(
     ),
 )
 async def put_scenario_file(
-    *, key: Key, path: Source, request: Request, library: Known, service: Served, who: Who
+    *,
+    key: Key,
+    path: Source,
+    request: Request,
+    library: Known,
+    service: Served,
+    who: Who,
+    wanted: Seen,
 ) -> Response:
-    wanted = expected(request)
 
     def put(content: bytes) -> Shown:
         return library.put_file(key, path, content, expected=wanted, by=who.name)
@@ -160,9 +166,8 @@ async def put_scenario_file(
     **needs("edit"),
 )
 async def remove_scenario_file(
-    *, key: Key, path: Source, request: Request, library: Known, service: Served, who: Who
+    *, key: Key, path: Source, library: Known, service: Served, who: Who, wanted: Seen
 ) -> Response:
-    wanted = expected(request)
     return scenario_answer(
         await edited(service, library.remove_file, key, path, expected=wanted, by=who.name)
     )

@@ -10,7 +10,16 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 
 import opsdrill
-from opsdrill.api.answers import edited, expected, received, told, unchanged, with_body
+from opsdrill.api.answers import (
+    Has,
+    MaybeExpected,
+    Seen,
+    edited,
+    received,
+    told,
+    unchanged,
+    with_body,
+)
 from opsdrill.api.bodies import json_body, text_body
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.known import Key, Known
@@ -42,7 +51,7 @@ TEXTS = ("application/json", "application/yaml")
 _ETAG = {"ETag": {"description": "What `If-Match` takes.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
 _SHOWN = {"model": ScenarioTold, "headers": _ETAG}
-_EDIT = answers(404, 409, 412, 422, 428)
+_EDIT = answers(404, 409, 412, 415, 422, 428)
 EDITED = {200: _SHOWN, **_EDIT}
 """The answers to an edit."""
 
@@ -89,7 +98,7 @@ async def list_scenarios(
         "or all at once as an archive by import."
     ),
     response_model=ScenarioTold,
-    responses={201: {**_SHOWN, "headers": {**_ETAG, **_LOCATION}}, **answers(409, 422)},
+    responses={201: {**_SHOWN, "headers": {**_ETAG, **_LOCATION}}, **answers(409, 415, 422)},
     **with_body(needs("edit"), *TEXTS, description="A scenario.", example=EXAMPLE),
 )
 async def create_scenario(request: Request, library: Known, service: Served, who: Who) -> Response:
@@ -106,6 +115,7 @@ async def create_scenario(request: Request, library: Known, service: Served, who
         "column, severity and code. Nothing is kept. Any text gets an answer."
     ),
     response_model=Validated,
+    responses=answers(415),
     **with_body(needs("read"), *TEXTS, description="Any text.", example=EXAMPLE),
 )
 async def validate_scenario(
@@ -177,8 +187,9 @@ async def read_scenario_schema(service: Served) -> Response:
         example={**EXAMPLE, "key": "disk-full-imported"},
     ),
 )
-async def import_scenario(request: Request, library: Known, service: Served, who: Who) -> Response:
-    wanted = expected(request) if "if-match" in request.headers else None
+async def import_scenario(
+    *, request: Request, library: Known, service: Served, who: Who, wanted: MaybeExpected
+) -> Response:
     async with received(request, service) as upload:
         whole = await service.call(scenario_archive.sent, upload.path, upload.folder / "unpacked")
         if wanted is None:
@@ -196,10 +207,10 @@ async def import_scenario(request: Request, library: Known, service: Served, who
     responses={200: _SHOWN, 304: {"description": "As the caller has it"}, **answers(404, 422)},
     **needs("read"),
 )
-async def read_scenario(key: Key, request: Request, library: Known, service: Served) -> Response:
+async def read_scenario(key: Key, has: Has, library: Known, service: Served) -> Response:
     shown = await service.call(library.get, key)
-    if unchanged(request, shown.etag):
-        return Response(status_code=304, headers={"ETag": shown.etag})
+    if (known := unchanged(has, shown.etag)) is not None:
+        return known
     return scenario_answer(shown)
 
 
@@ -216,9 +227,8 @@ async def read_scenario(key: Key, request: Request, library: Known, service: Ser
     **with_body(needs("edit"), *TEXTS, description="A scenario.", example=EXAMPLE),
 )
 async def replace_scenario(
-    key: Key, request: Request, library: Known, service: Served, who: Who
+    *, key: Key, request: Request, library: Known, service: Served, who: Who, wanted: Seen
 ) -> Response:
-    wanted = expected(request)
     text, json = await text_body(request)
     return scenario_answer(
         await edited(service, library.replace, key, text, json=json, expected=wanted, by=who.name)
@@ -244,9 +254,8 @@ async def replace_scenario(
     ),
 )
 async def patch_scenario(
-    key: Key, request: Request, library: Known, service: Served, who: Who
+    *, key: Key, request: Request, library: Known, service: Served, who: Who, wanted: Seen
 ) -> Response:
-    wanted = expected(request)
     patch = await json_body(request)
     return scenario_answer(
         await edited(
@@ -269,8 +278,8 @@ async def patch_scenario(
     responses=_EDIT,
     **needs("edit"),
 )
-async def delete_scenario(key: Key, request: Request, library: Known, service: Served) -> Response:
-    await edited(service, library.delete, key, expected=expected(request))
+async def delete_scenario(*, key: Key, library: Known, service: Served, wanted: Seen) -> Response:
+    await edited(service, library.delete, key, expected=wanted)
     return Response(status_code=204)
 
 
@@ -297,9 +306,9 @@ async def add_rule(
     library: Known,
     service: Served,
     who: Who,
+    wanted: Seen,
     at: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    wanted = expected(request)
     change = added(await json_body(request), at)
     return scenario_answer(
         await edited(service, library.edit, key, change, expected=wanted, by=who.name)
@@ -316,9 +325,15 @@ async def add_rule(
     **with_body(needs("edit"), "application/json", description="A rule.", example=_RULE),
 )
 async def replace_rule(
-    *, key: Key, index: Number, request: Request, library: Known, service: Served, who: Who
+    *,
+    key: Key,
+    index: Number,
+    request: Request,
+    library: Known,
+    service: Served,
+    who: Who,
+    wanted: Seen,
 ) -> Response:
-    wanted = expected(request)
     change = put(await json_body(request), index)
     return scenario_answer(
         await edited(service, library.edit, key, change, expected=wanted, by=who.name)
@@ -335,9 +350,8 @@ async def replace_rule(
     **needs("edit"),
 )
 async def remove_rule(
-    *, key: Key, index: Number, request: Request, library: Known, service: Served, who: Who
+    *, key: Key, index: Number, library: Known, service: Served, who: Who, wanted: Seen
 ) -> Response:
-    wanted = expected(request)
     return scenario_answer(
         await edited(service, library.edit, key, removed(index), expected=wanted, by=who.name)
     )
