@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -17,6 +18,7 @@ from opsdrill.app.access import Made
 from opsdrill.app.runs import Brake
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
+from opsdrill.store.store import Store
 
 HANGS = 15.0
 """Seconds after which whatever a test waits for counts as hanging."""
@@ -30,6 +32,7 @@ class Served:
     secret: str
     """Of the admin's token that the first start made."""
     brake: Brake
+    store: Store
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -58,12 +61,19 @@ async def to_the_end(reader: asyncio.StreamReader) -> bytes:
     return got
 
 
+def empty_place(folder: Path) -> Place:
+    """A data folder and a working folder, both empty."""
+    (folder / "work").mkdir()
+    return Place(folder / "home", folder / "work")
+
+
 @asynccontextmanager
 async def served(
     folder: Path,
     *,
     asked: Callable[[str], Serving] = Serving,
     maker: Callable[[Service], FastAPI] = make_application,
+    placed: Callable[[Path], Place] = empty_place,
 ) -> AsyncIterator[Served]:
     """A server at a free port; in the end it is stopped as by one Ctrl-C.
 
@@ -71,9 +81,9 @@ async def served(
         folder: empty; data and working folder are made in it.
         asked: how it serves, given the address.
         maker: makes what is served.
+        placed: makes the place below the folder.
     """
-    (folder / "work").mkdir()
-    place = Place(folder / "home", folder / "work")
+    place = placed(folder)
     brake, notes = Brake(), list[str]()
     ready: asyncio.Future[tuple[str, Made | None]] = asyncio.get_running_loop().create_future()
     tell = Tell(lambda address, made: ready.set_result((address, made)), notes.append)
@@ -82,13 +92,14 @@ async def served(
             serve(place, store, asked("127.0.0.1:0"), brake, tell, maker=maker)
         )
         async with asyncio.timeout(HANGS):
-            await asyncio.wait({working, ready}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {working, ready}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
             address, made = ready.result()
             assert made is not None
             try:
-                yield Served(address, made.secret, brake, notes)
+                yield Served(address, made.secret, brake, store, notes)
             finally:
                 if not brake.times:
                     brake.pull()

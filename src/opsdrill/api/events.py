@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -25,8 +24,6 @@ from opsdrill.app.history import there
 
 router = APIRouter(tags=["events"])
 
-STALLED_SECONDS = 30.0
-"""One who takes nothing for so long is cut off; it may go on from its place."""
 AGAIN_MILLISECONDS = 2000
 """How long a browser waits before it comes again."""
 _PING = b": still here\n\n"
@@ -120,28 +117,19 @@ class EventStream(StreamingResponse):
 
     def __init__(self, service: Service, caller: str, news: AsyncIterator[News | None]) -> None:
         self._place = service.engine.followers.admitted(caller)
-        try:
-            self._place.__enter__()
-        except TooManyFollowers as error:
-            status = 429 if error.own else 503
-            raise Refused(
-                status, error.message, hint=error.hint, headers={"Retry-After": "10"}
-            ) from None
         super().__init__(
             _written(news), headers={"cache-control": "no-store", "x-accel-buffering": "no"}
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def soon(message: object) -> None:
-            async with asyncio.timeout(STALLED_SECONDS):
-                await send(message)  # type: ignore[arg-type]
-
         try:
-            await super().__call__(scope, receive, soon)
-        except TimeoutError:
-            return  # it takes nothing; what it has not seen it asks for again
-        finally:
-            self._place.__exit__(None, None, None)
+            with self._place:
+                await super().__call__(scope, receive, send)
+        except TooManyFollowers as error:
+            status = 429 if error.own else 503
+            raise Refused(
+                status, error.message, hint=error.hint, headers={"Retry-After": "10"}
+            ) from None
 
 
 async def _written(news: AsyncIterator[News | None]) -> AsyncIterator[bytes]:
@@ -149,7 +137,8 @@ async def _written(news: AsyncIterator[News | None]) -> AsyncIterator[bytes]:
     yield format_sse_event(retry=AGAIN_MILLISECONDS)
     async with aclosing(news) as told:  # type: ignore[type-var]
         async for one in told:
-            if one is None:
-                yield _PING
-            else:
-                yield format_sse_event(data_str=one.data.decode(), event=one.kind, id=one.id)
+            yield _PING if one is None else _event(one)
+
+
+def _event(news: News) -> bytes:
+    return format_sse_event(data_str=news.data.decode(), event=news.kind, id=news.id)

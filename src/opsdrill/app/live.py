@@ -19,7 +19,15 @@ from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
 from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.wiring import Place
-from opsdrill.errors import Conflict, DriverUnavailable, OpsDrillError, UnknownName, UsageError
+from opsdrill.errors import (
+    Conflict,
+    DriverUnavailable,
+    InvalidInput,
+    OpsDrillError,
+    Problem,
+    UnknownName,
+    UsageError,
+)
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
@@ -39,6 +47,8 @@ CHECKS, CHECK_SECONDS = 4, 60.0
 """Labs that are looked at at once, and how long."""
 BY = "by"
 """The label that says who started a run."""
+OWN_LABELS = (BY, retry.RETRY_OF)
+"""Labels that nobody else sets."""
 
 Note = Callable[[str], None]
 
@@ -143,11 +153,17 @@ class LiveEngine:
 
         Raises:
             UnknownName: a scenario, an agent or a lab that there is not.
-            InvalidInput: a scenario, a lab or an agent's file is broken.
+            InvalidInput: a scenario, a lab or an agent's file is broken; or a label of ours.
             DriverUnavailable: the lab cannot give such hosts here.
             UsageError: the lab lacks what a scenario asks for; or too many runs.
             Conflict: too many runs wait already.
         """
+        if own := [
+            Problem(f"labels.{name}", "is set by OpsDrill itself")
+            for name in OWN_LABELS
+            if name in (labels or {})
+        ]:
+            raise InvalidInput("the runs are refused", own)
         waiting = len(await self.engine.list())
         if waiting >= MOST_RUNS:
             raise Conflict(f"{waiting} runs wait already", hint="wait until some of them are over")

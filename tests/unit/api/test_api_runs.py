@@ -319,13 +319,11 @@ async def test_sets_of_runs_are_compared_regressions_first(api: Api) -> None:
     before = await started(client, "good", repeat=2, labels={"version": "1"})
     after = await started(client, "bad", repeat=2, labels={"version": "2"})
     await over(client, [*before, *after])
-    asked = {
-        "sets": [
-            {"name": "before", "labels": {"version": "1"}},
-            {"name": "after", "labels": {"version": "2"}},
-        ],
-        "by": ["scenario"],
-    }
+    sets = [
+        {"name": "before", "labels": {"version": "1"}},
+        {"name": "after", "labels": {"version": "2"}},
+    ]
+    asked = {"sets": sets, "by": ["scenario"]}
     told = (await client.post("/api/v1/comparisons", json=asked)).json()
     [line] = told["lines"]
     assert line["change"] == "worse"
@@ -335,7 +333,7 @@ async def test_sets_of_runs_are_compared_regressions_first(api: Api) -> None:
     assert flips["mended (host_state)"]["before"] == "2 of 2 passed"
     assert flips["mended (host_state)"]["after"] == "0 of 2 passed"
     assert set(flips["mended (host_state)"]["runs"]) == set(after)
-    turned = {**asked, "sets": asked["sets"][::-1]}
+    turned = {**asked, "sets": sets[::-1]}
     assert (await client.post("/api/v1/comparisons", json=turned)).json()["lines"][0][
         "change"
     ] == "better"

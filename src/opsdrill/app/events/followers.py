@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from opsdrill.app.events.news import News
 from opsdrill.app.events.position import Position
 from opsdrill.app.events.progress import Progress
-from opsdrill.app.events.run_news import sound
+from opsdrill.app.events.run_news import Pages, sound
 from opsdrill.app.events.run_tail import RunFollower, RunTail, missed
 from opsdrill.app.events.runs_tail import RunsFollower, RunsTail
 from opsdrill.app.events.tail import Tail
@@ -45,20 +45,17 @@ class Followers:
 
     Args:
         listen: lets somebody hear all that the engine says, until what it returns is called.
-        quiet: seconds without news after which a follower is told so.
     """
 
     def __init__(
         self,
         store: Store,
         listen: Callable[[Callable[[RunEvent], None]], Callable[[], None]],
-        *,
-        quiet: float = QUIET_SECONDS,
     ) -> None:
         self._store = store
+        self._pages = Pages(store)
         self._tails: dict[tuple[str, str | None], Tail] = {}
         self._callers: Counter[str] = Counter()
-        self._quiet = quiet
         self._closed = False
         self._stop_listening = listen(self._hear)
 
@@ -93,15 +90,15 @@ class Followers:
             KeyError: there is no such run.
         """
         follower = RunFollower(await asyncio.to_thread(sound, self._store, run, position))
-        async for news in missed(self._store, run, follower):
+        async for news in missed(self._pages, run, follower):
             yield news
             if news.last:
                 return
-        tail = self._tail(("run", run), lambda: RunTail(self._store, run, follower.position))
+        tail = self._tail(("run", run), lambda: RunTail(self._pages, run, follower.position))
         with self._using(tail):
             while not (tail.ended and self._closed):
                 number = tail.window.next
-                async for news in missed(self._store, run, follower):
+                async for news in missed(self._pages, run, follower):
                     yield news
                     if news.last:
                         return
@@ -137,7 +134,7 @@ class Followers:
                 yield news
             if tail.ended and number == tail.window.next:
                 return
-            if not found and not await tail.window.wait(self._quiet):
+            if not found and not await tail.window.wait(QUIET_SECONDS):
                 yield None
 
     async def close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from opsdrill.app import documents
@@ -13,7 +15,8 @@ from opsdrill.store.store import Store, StoredRun
 
 MOST_NEWS = 200
 MOST_BYTES = 256 * 1024
-"""Of one look."""
+"""Of one page."""
+PAGES_KEPT = 64
 OUTPUT_SHOWN = 16 * 1024
 """Characters of a tool call's output; the evidence has the whole."""
 
@@ -21,23 +24,50 @@ OVER = ("done", "cancelled", "interrupted")
 _WORKED = "execute"
 
 
-def run_news(store: Store, run: str, position: Position) -> list[News]:
-    """What is behind a position, bounded: who gets some asks again from the last one's place.
+class Pages:
+    """Reads news page by page; full pages are kept for the next who asks. Used from any thread."""
 
-    Raises:
-        KeyError: there is no such run.
-    """
-    stored = store.get(run)
-    if position.attempt != stored.attempt:
-        position = Position(stored.attempt)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[tuple[str, Position], list[News]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def news(self, run: str, position: Position) -> list[News]:
+        """What is behind a position: who gets some asks again from the last one's place.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self._lock:
+            kept = self._kept.get((run, position))
+        if kept is not None:
+            return kept
+        stored = self._store.get(run)
+        begin = position if position.attempt == stored.attempt else Position(stored.attempt)
+        found, full = _page(_behind(self._store, stored, begin))
+        if full:
+            # What is behind a full page's news may change, these do not.
+            with self._lock:
+                self._kept[run, position] = found
+                if len(self._kept) > PAGES_KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+    def events(self, run: str, position: Position) -> list[News]:
+        """The agent's events alone behind a position in the phase in which it works."""
+        return _page(_events(self._store, run, position))[0]
+
+
+def _page(behind: Iterator[News]) -> tuple[list[News], bool]:
+    """The first news, bounded in number and in bytes; whether there may be more."""
     found: list[News] = []
     size = 0
-    for news in _behind(store, stored, position):
+    for news in behind:
         found.append(news)
         size += len(news.data)
         if len(found) >= MOST_NEWS or size >= MOST_BYTES:
-            break
-    return found
+            return found, not news.last
+    return found, False
 
 
 def sound(store: Store, run: str, position: Position) -> Position:
@@ -55,18 +85,6 @@ def sound(store: Store, run: str, position: Position) -> Position:
         if found is None or found[0] != last:
             return Position()
     return position
-
-
-def event_news(store: Store, run: str, position: Position) -> list[News]:
-    """The agent's events alone behind a position in the phase in which it works, bounded."""
-    found: list[News] = []
-    size = 0
-    for news in _events(store, run, position):
-        found.append(news)
-        size += len(news.data)
-        if len(found) >= MOST_NEWS or size >= MOST_BYTES:
-            break
-    return found
 
 
 def _behind(store: Store, stored: StoredRun, position: Position) -> Iterator[News]:
@@ -110,7 +128,7 @@ def _events(store: Store, run: str, position: Position) -> Iterator[News]:
 
 def _phase_news(run: str, position: Position, phase: Phase) -> News:
     about = {"run": run, "attempt": position.attempt}
-    return _news("phase", position, about, documents.of_model(phase, indented=False))
+    return _news("phase", "phase", position, about, documents.of_model(phase, indented=False))
 
 
 def _job_news(run: str, position: Position, seq: int, event: JobEvent) -> News:
@@ -118,12 +136,12 @@ def _job_news(run: str, position: Position, seq: int, event: JobEvent) -> News:
     if isinstance(event, ToolReturned) and event.output and len(event.output) > OUTPUT_SHOWN:
         about["output_characters"] = len(event.output)
         event = event.model_copy(update={"output": event.output[:OUTPUT_SHOWN]})
-    return _news("job", position, about, documents.of_model(event, indented=False))
+    return _news("job", "event", position, about, documents.of_model(event, indented=False))
 
 
-def _news(kind: str, position: Position, about: dict[str, object], what: bytes) -> News:
+def _news(kind: str, name: str, position: Position, about: dict[str, object], what: bytes) -> News:
     head = documents.written(about)[:-1]
-    data = b'%s,"%s":%s}' % (head, kind.encode(), what)
+    data = b'%s,"%s":%s}' % (head, name.encode(), what)
     return News(kind, data, str(position), (position,))
 
 

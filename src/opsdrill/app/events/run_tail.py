@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from opsdrill.app.events.news import News, told
 from opsdrill.app.events.position import Position
-from opsdrill.app.events.run_news import event_news, run_news
+from opsdrill.app.events.run_news import Pages
 from opsdrill.app.events.tail import Tail
 from opsdrill.runner.engine import RunEvent
-from opsdrill.store.store import Store
 
 
 @dataclass(slots=True)
@@ -39,9 +38,9 @@ class RunTail(Tail):
         position: what is told begins behind it.
     """
 
-    def __init__(self, store: Store, run: str, position: Position) -> None:
+    def __init__(self, pages: Pages, run: str, position: Position) -> None:
         super().__init__(f"events of run {run}")
-        self._store = store
+        self._pages = pages
         self._run = run
         self._follower = RunFollower(position)
         self._only_events = False
@@ -57,9 +56,9 @@ class RunTail(Tail):
 
     async def look(self) -> bool:
         # Reading a whole run takes longer than reading what its agent did since.
-        read = event_news if self._only_events else run_news
+        read = self._pages.events if self._only_events else self._pages.news
         self._only_events = False
-        found = await asyncio.to_thread(read, self._store, self._run, self._follower.position)
+        found = await asyncio.to_thread(read, self._run, self._follower.position)
         fresh = [news for news in found if self._follower.takes(news)]
         self.window.add(fresh)
         if found and found[-1].last:
@@ -67,10 +66,10 @@ class RunTail(Tail):
         return bool(fresh)
 
 
-async def missed(store: Store, run: str, follower: RunFollower) -> AsyncIterator[News]:
+async def missed(pages: Pages, run: str, follower: RunFollower) -> AsyncIterator[News]:
     """What a follower was not told yet, as far as the store has it."""
     while True:
-        found = await asyncio.to_thread(run_news, store, run, follower.position)
+        found = await asyncio.to_thread(pages.news, run, follower.position)
         fresh = [news for news in found if follower.takes(news)]
         for news in fresh:
             yield news

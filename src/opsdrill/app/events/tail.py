@@ -55,10 +55,16 @@ class Tail:
             self._task.cancel()
 
     async def close(self) -> None:
-        """As `retire`, and wait until that is so."""
-        self.retire()
+        """Tell what is in the store by now, then end."""
         if self._task is not None:
+            self._task.cancel()
             await asyncio.wait({self._task})
+        try:
+            while not self.ended and await self.look():
+                pass
+        except (KeyError, OpsDrillError) as error:
+            log.debug("%s ends: %s", self._name, error)
+        self._end()
 
     def hear(self, event: RunEvent) -> None:
         """Something happened in a run of this process."""
@@ -93,9 +99,9 @@ class Tail:
                     pause = min(pause * 2, SLOWEST)
         except KeyError:
             log.debug("%s ends: what it followed was deleted", self._name)
+            self._end()
         except OpsDrillError as error:
             log.warning("%s ends: %s", self._name, error)
-        finally:
             self._end()
 
     async def _woke(self, seconds: float) -> bool:
