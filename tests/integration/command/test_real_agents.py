@@ -40,7 +40,7 @@ async def test_mini_swe_agent_with_its_own_deterministic_model(
     command = f"@mini-swe-agent -c mini.yaml -c {model} --model-class deterministic"
     async with opened_range(tmp_path / "home") as grounds:
         [came] = await grounds.drill(drill(command))
-    assert came.result.verdict == "passed", (came.out, came.err)
+    assert came.result.verdict == "passed", f"{came.result.reason}\n{came.calls}\n{came.out}"
     assert [(call.command, call.witness) for call in came.calls] == [
         ("cat /etc/app.conf", "both"),
         ("echo good >/etc/app.conf", "both"),

@@ -153,6 +153,35 @@ async def test_a_must_not_rule_never_passes_over_input_that_nobody_saw(grounds: 
     assert deleted.status == "error" and "given input" in deleted.reason, deleted
 
 
+async def test_a_reader_that_fails_is_no_crash_of_the_agent(
+    grounds: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it did is known from the gateway; its report is not seen, and that is said."""
+
+    def broken(*_: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("opsdrill.agents.command.account.importer_for", broken)
+    [came] = await grounds.drill(
+        teller(["ssh app-01 'echo good >/etc/app.conf'"], report("ssh app-01 true"))
+    )
+    assert came.result.verdict == "passed", came.result
+    seen = came.record.coverage.of("agent_messages")
+    assert seen.state == "unavailable" and "IndexError" in (seen.why or "")
+
+
+async def test_a_failing_adapter_is_no_crash_of_the_agent(
+    grounds: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("opsdrill.agents.command.job.room_for", broken)
+    [came] = await grounds.drill(drill("ssh app-01 true"))
+    assert (came.result.verdict, came.result.fault) == ("error", "opsdrill"), came.result
+    assert "the adapter `command` failed: KeyError" in came.result.reason
+
+
 async def test_without_a_place_for_one_nothing_is_looked_for(grounds: Range) -> None:
     [came] = await grounds.drill(drill("ssh app-01 true"))
     assert came.record.reported_by is None

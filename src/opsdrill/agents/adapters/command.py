@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from opsdrill.agents.adapter import AdapterContext, Assignment
 from opsdrill.agents.command.surroundings import passed, path_of, read_program
-from opsdrill.errors import UsageError
+from opsdrill.errors import OpsDrillError, UsageError
 from opsdrill.evidence.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -46,4 +46,13 @@ class CommandAdapter:
         job: CommandJob = import_module("opsdrill.agents.command.job").CommandJob(
             self._program, self._context
         )
-        await job.work(assignment, recorder)
+        try:
+            await job.work(assignment, recorder)
+        except OpsDrillError:
+            raise
+        except Exception as error:
+            # The agent is another program, so that this is no crash of its own.
+            raise OpsDrillError(
+                f"the adapter `command` failed: {type(error).__name__}: {error}",
+                hint="this is a defect of OpsDrill: please report it",
+            ) from error

@@ -62,6 +62,9 @@ def read_account(paths: Sequence[Path]) -> Account | str:
             read += importer.read(source, Placing(LOCAL, split_ssh=True))
         except (OpsDrillError, Damaged) as error:
             why = str(error)
+        except Exception as error:
+            # What a reader of ours trips over says nothing of the agent: its report is not seen.
+            why = f"the reader of it failed: {type(error).__name__}: {error}"
     if not read:
         return f"the agent's transcript cannot be read: {why}"
     by = next((each.agent or each.format for each in read), "")
