@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"grading.md": "GR", "scenario.md": "S", "scripts.md": "P", "gateway.md": "W"}
+PAGES = {
+    "grading.md": "GR",
+    "scenario.md": "S",
+    "scripts.md": "P",
+    "gateway.md": "W",
+    "api-access.md": "A",
+}
 """Each page with numbered rules, and the letters that its numbers begin with."""
 
 NUMBER = r"[A-Z]\d+(?:\.\d+)?"

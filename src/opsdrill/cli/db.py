@@ -24,5 +24,5 @@ def upgrade(context: typer.Context) -> int:
     from opsdrill.app import stores
 
     told = front(context)
-    told.out.line(f"the store is up to date: version {stores.upgrade(told.place)}")
+    told.out.line(f"the store is up to date: version {stores.upgraded_store(told.place)}")
     return PASSED

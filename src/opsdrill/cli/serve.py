@@ -11,11 +11,20 @@ from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import FastAPI
+
+    from opsdrill.api.service import Service
     from opsdrill.api.serving import Serving, Tell
     from opsdrill.app.access import Made
     from opsdrill.store.store import Store
 
+    Maker = Callable[[Service], FastAPI]
+
 ADDRESS = "127.0.0.1:8420"
+AT_ONCE_SECONDS = 10.0
+"""After the second Ctrl-C the end comes, whatever is still under way."""
 EXTRA = "serve"
 """The extra that has the libraries of a server."""
 
@@ -59,6 +68,7 @@ def serve(
         import jinja2  # noqa: F401 (that it is there)
 
         from opsdrill.api.serving import Serving, reaches_others
+        from opsdrill.web.application import make_site
     except ModuleNotFoundError as error:
         raise UsageError(
             f"`opsdrill serve` needs the module {error.name}, which is not installed",
@@ -67,10 +77,10 @@ def serve(
     asked = Serving(bind, host_name or (), proxy or (), https, parallel, open_metrics)
     if reaches_others(bind) and not https:
         told.out.warning("tokens pass the network unencrypted; put a proxy with https before it")
-    return _serve(told, asked)
+    return _serve(told, asked, make_site)
 
 
-def _serve(told: Front, asked: Serving) -> int:
+def _serve(told: Front, asked: Serving, maker: Maker) -> int:
     import asyncio
 
     from opsdrill.api.serving import Tell
@@ -88,18 +98,21 @@ def _serve(told: Front, asked: Serving) -> int:
 
     tell = Tell(serving, lambda line: out.note(shown(line)))
     with opened_store(told.place) as store:
-        return asyncio.run(_until_stopped(told, store, asked, tell))
+        return asyncio.run(_until_stopped(told, store, asked, tell, maker))
 
 
-async def _until_stopped(told: Front, store: Store, asked: Serving, tell: Tell) -> int:
+async def _until_stopped(
+    told: Front, store: Store, asked: Serving, tell: Tell, maker: Maker
+) -> int:
     import asyncio
     import signal
+    from contextlib import suppress
 
     from opsdrill.api.serving import serve as serve_it
     from opsdrill.app.runs import Brake
-    from opsdrill.web.application import make_site
 
     brake = Brake()
+    serving = asyncio.ensure_future(serve_it(told.place, store, asked, brake, tell, maker=maker))
 
     def stop() -> None:
         times = brake.pull()
@@ -107,9 +120,11 @@ async def _until_stopped(told: Front, store: Store, asked: Serving, tell: Tell) 
             tell.note("stopping: hosts are given back first; once more to stop at once")
         elif times == 2:
             tell.note("stopping at once: what is left is found again at the next start")
+            loop.call_later(AT_ONCE_SECONDS, serving.cancel)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    await serve_it(told.place, store, asked, brake, tell, maker=make_site)
+    with suppress(asyncio.CancelledError):
+        await serving
     return INTERRUPTED if brake.times > 1 else PASSED
