@@ -183,3 +183,31 @@ async def test_a_script_without_end_is_cut_off(drill: Drill, script: bytes) -> N
     ran = await drill.ssh("-T", "web-01", data=script)
     assert ran.status == 255 and b"more than is recorded" in ran.err
     assert len(drill.calls()) <= 50_001
+
+
+async def test_a_shell_without_a_line_editor_deletes_the_line_too(guarded: Drill) -> None:
+    """[W4.2] There it is the terminal that has the line."""
+    async with keyboard(guarded, "-t", "web-01", "sh") as keys:
+        await ready(keys)
+        keys.type("echo x >/tmp/begun; reboot\r")
+        await keys.until("mkfs)")
+        keys.type("echo o''ne\r")
+        await keys.until("one\r")
+        keys.type("exit\r")
+        await keys.until("closed")
+    assert await guarded.on_host("ls /tmp/begun 2>/dev/null || echo none") == "none"
+    told = [(call.command, call.outcome) for call in guarded.calls()]
+    assert ("echo x >/tmp/begun; reboot", "refused") in told and ("echo o''ne", "ran") in told
+
+
+async def test_what_is_typed_ahead_of_a_program_that_runs_is_deleted(guarded: Drill) -> None:
+    """[W4.2] And the program is left alone."""
+    async with keyboard(guarded) as keys:
+        await ready(keys)
+        keys.type("sleep 2; echo a''wake\r")
+        await asyncio.sleep(0.5)
+        keys.type("reboot\r")
+        await keys.until("mkfs)")
+        await keys.until("awake\r")
+        keys.type("echo o''ne\r")
+        await keys.until("one\r")
