@@ -66,7 +66,7 @@ def serving(folder: Path, *more: str) -> Iterator[Site]:
     """
     home, work = folder / "home", folder / "work"
     work.mkdir(parents=True, exist_ok=True)
-    program = [Path(sys.executable).with_name("opsdrill"), "--home", str(home)]
+    program = [str(Path(sys.executable).with_name("opsdrill")), "--home", str(home)]
     log = folder / "serve.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(

@@ -158,11 +158,18 @@ def moment(when: datetime | None) -> Markup:
     )
 
 
-def ago(when: datetime | None) -> str:
-    """How long ago, in the largest unit that fits."""
+def ago(when: datetime | None) -> Markup:
+    """How long ago, in the largest unit that fits, as a `<time>` that tells the moment too."""
     if when is None:
-        return ""
-    return f"{seconds((datetime.now(UTC) - when).total_seconds())} ago"
+        return Markup("")
+    utc = when.astimezone(UTC)
+    return Markup('<time datetime="{}" title="{}" data-ago>{} ago</time>').format(
+        utc.isoformat(), f"{utc:%Y-%m-%d %H:%M:%S} UTC", seconds(_since(when))
+    )
+
+
+def _since(when: datetime) -> float:
+    return (datetime.now(UTC) - when).total_seconds()
 
 
 def seconds(length: float | None) -> str:

@@ -232,7 +232,7 @@ async def test_pages_work_by_keyboard_alone(site: Site, chromium: Browser) -> No
         await tab_to(made, "Start ")
         await page.keyboard.press("Enter")
         await page.wait_for_url("**/batches/*")
-        await tab_to(made, "Switch between light and dark")
+        await tab_to(made, "◐Switch between")
         await page.keyboard.press("Enter")
         assert await page.locator("html").get_attribute("data-theme") == "dark"
         await page.reload()

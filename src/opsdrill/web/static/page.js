@@ -19,8 +19,13 @@ const near = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 export function localTimes(within) {
   for (const element of within.querySelectorAll("time[datetime]:not([data-local])")) {
     if (!(element instanceof HTMLTimeElement)) continue;
-    element.title ||= element.textContent ?? "";
-    if (!element.hasAttribute("data-ago")) element.textContent = near.format(new Date(element.dateTime));
+    const local = near.format(new Date(element.dateTime));
+    if (element.hasAttribute("data-ago")) {
+      element.title = local;
+    } else {
+      element.title = element.textContent ?? "";
+      element.textContent = local;
+    }
     element.dataset.local = "";
   }
 }
