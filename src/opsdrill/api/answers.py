@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from opsdrill.api.problems import Refused
 from opsdrill.api.service import Service
 from opsdrill.app import documents
-from opsdrill.app.library import Expected, NotEditable
+from opsdrill.app.editing import Expected, NotEditable
 from opsdrill.app.uploads import Upload
 
 P = ParamSpec("P")

@@ -16,7 +16,7 @@ from opsdrill.api.problems import Refused, answers
 from opsdrill.api.scenarios import EDITED, files_told, scenario_answer
 from opsdrill.api.service import Served
 from opsdrill.app import scenario_archive
-from opsdrill.app.library import Shown
+from opsdrill.app.editing import Shown
 from opsdrill.scenarios.files import FILE_LIMIT
 from opsdrill.wire.scenarios import FileList, ScenarioTold
 

@@ -26,7 +26,8 @@ from opsdrill.api.known import Key, Known
 from opsdrill.api.problems import answers, folder_names, item
 from opsdrill.api.service import Served, Service
 from opsdrill.app import scenario_archive, scenarios
-from opsdrill.app.library import Row, Shown
+from opsdrill.app.editing import Shown
+from opsdrill.app.library_rows import Row
 from opsdrill.app.merge_patch import merged
 from opsdrill.app.rule_edits import added, put, removed
 from opsdrill.app.scenario_files import BYTES_LIMIT

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from opsdrill.app import scenarios
+from opsdrill.app.editing import Expected, NotEditable, Shown, Version
+from opsdrill.app.library_rows import Row, RowPage, row_of_file, row_of_shelf, words_of
 from opsdrill.app.patience import patient
 from opsdrill.app.recorded import KeptRuns
 from opsdrill.app.scenario_files import NewFile, check_sizes, check_source
@@ -30,15 +30,11 @@ from opsdrill.scenarios.lint import lint
 from opsdrill.scenarios.load import REFUSED, LoadedScenario, load_data, load_text
 from opsdrill.scenarios.text import as_data
 from opsdrill.store.cursor import check_limit, decode_key, encode_key
-from opsdrill.store.shelf import KeptScenario, ScenarioRow, Shelf
+from opsdrill.store.shelf import KeptScenario, Shelf
 from opsdrill.store.store import Store
 
 RESERVED = frozenset({"schema"})
 """Keys that a scenario of the store cannot have: the API has something else under that name."""
-
-
-class NotEditable(Conflict):
-    """It cannot be done to what is there, whichever version of it the caller saw."""
 
 
 Change = Callable[[dict[str, object]], object]
@@ -46,93 +42,6 @@ Change = Callable[[dict[str, object]], object]
 _KEY = re.compile(KEY)
 _PATIENCE = 20.0
 """Seconds that a caller waits for what kept runs show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A scenario as a listing shows it."""
-
-    key: str
-    title: str
-    tags: tuple[str, ...]
-    hosts: tuple[str, ...]
-    rules: int
-    origin: Origin
-    pack: str | None
-    number: int
-    version: str | None
-    """None: it is broken."""
-    changed_at: datetime | None
-    by: str | None
-    problems: tuple[Problem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RowPage:
-    """Some scenarios by key, and the cursor of the next page (None at the end)."""
-
-    rows: tuple[Row, ...]
-    cursor: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One scenario.
-
-    Args:
-        loaded: the scenario with its files.
-        origin: where it is.
-        number: counts the edits of one in the store, from 1; 0 for one in a file.
-        changed_at: when this version was made, where that is known.
-        by: who made it, likewise.
-        created_at: when the scenario came into the store.
-        warnings: after it was changed: what lint finds in it, but for what depends on judgement.
-    """
-
-    loaded: LoadedScenario
-    origin: Origin
-    number: int
-    changed_at: datetime | None = None
-    by: str | None = None
-    created_at: datetime | None = None
-    warnings: tuple[Problem, ...] = ()
-
-    @property
-    def key(self) -> str:
-        return self.loaded.scenario.key
-
-    @property
-    def etag(self) -> str:
-        """What an editor must have seen: the edit's number and the version."""
-        return f'"{self.number}-{self.loaded.version}"'
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of a scenario; a file knows neither when nor by whom it was made."""
-
-    number: int
-    version: str
-    created_at: datetime | None = None
-    by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What an editor saw: tags as `Shown.etag` has them; None: any version will do."""
-
-    tags: tuple[str, ...] | None = None
-
-    def check(self, shown: Shown) -> int | None:
-        """The number that the store must still have. Raises Conflict where it is another."""
-        if self.tags is None:
-            return None
-        if shown.etag not in self.tags:
-            raise Conflict(
-                f"scenario {shown.key!r} was changed meanwhile: it is at {shown.etag}",
-                hint="read it again and repeat the change",
-            )
-        return shown.number
 
 
 class Library:
@@ -188,14 +97,14 @@ class Library:
         found: dict[str, Row] = {}
         if origin in (None, "kept"):
             kept = self._shelf.page(search=search, tag=tag, limit=limit + 1, cursor=cursor)
-            found.update((row.key, _of_shelf(row)) for row in kept.rows)
+            found.update((row.key, row_of_shelf(row)) for row in kept.rows)
         if origin != "kept":
             for row in self._rows_of_files():
                 if (
                     (after is None or row.key > after)
                     and (origin is None or row.origin == origin)
                     and (tag is None or tag in row.tags)
-                    and (search is None or search.casefold() in _words(row))
+                    and (search is None or search.casefold() in words_of(row))
                 ):
                     found.setdefault(row.key, row)
         keys = sorted(found)
@@ -204,7 +113,7 @@ class Library:
 
     def _rows_of_files(self) -> Iterable[Row]:
         entries = self._files().entries
-        return (_of_file(entry) for entry in entries if entry.key is not None)
+        return (row_of_file(entry) for entry in entries if entry.key is not None)
 
     def get(self, key: str, number: int | None = None) -> Shown:
         """One scenario, or an earlier version of it (0: the one that a file has).
@@ -488,41 +397,3 @@ def _refused(whole: LoadedScenario, path: str, message: str) -> InvalidInput:
     problem = Problem(path, message, code=REFUSED)
     placed = whole.document.at(problem, whole.document.place((path,)))
     return InvalidInput("the scenario is refused", [placed])
-
-
-def _of_shelf(row: ScenarioRow) -> Row:
-    return Row(
-        key=row.key,
-        title=row.title,
-        tags=row.tags,
-        hosts=row.hosts,
-        rules=row.rules,
-        origin="kept",
-        pack=None,
-        number=row.number,
-        version=row.version,
-        changed_at=row.changed_at,
-        by=row.by,
-    )
-
-
-def _of_file(entry: Entry) -> Row:
-    whole = entry.loaded
-    return Row(
-        key=entry.key or "",
-        title=entry.title or "",
-        tags=entry.tags,
-        hosts=whole.scenario.host_names if whole else (),
-        rules=len(whole.scenario.validation) if whole else 0,
-        origin=entry.origin,
-        pack=entry.pack,
-        number=0,
-        version=whole.version if whole and not entry.problems else None,
-        changed_at=None,
-        by=None,
-        problems=entry.problems,
-    )
-
-
-def _words(row: Row) -> str:
-    return "\n".join((row.key, row.title, *row.tags)).casefold()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
-from opsdrill.app.library import Shown
+from opsdrill.app.editing import Shown
 from opsdrill.app.scenario_files import BYTES_LIMIT, FILES_LIMIT, check_source
 from opsdrill.app.uploads import check_entries
 from opsdrill.errors import InvalidInput, OpsDrillError, Problem, StoreError

@@ -5,6 +5,7 @@
       files/             large bodies and support files, by content: files/ab/cdef...
       agents/RUN/        what the agent of a run left behind that is no event: output, files
       labs/              the labs known by name, NAME.yaml or NAME/lab.yaml
+      uploads/           what is being sent to `opsdrill serve`, as long as it is looked at
       drivers/NAME/      what a driver must find again after a crash
       opsdrill.toml      settings
 
