@@ -41,9 +41,10 @@ class Evidence:
 
     def values(self, where: Where) -> Values:
         """The values of a target, in their order."""
-        if where not in self._values:
-            self._values[where] = collect(self.record, where)
-        return self._values[where]
+        found = self._values.get(where)
+        if found is None:
+            found = self._values[where] = collect(self.record, where)
+        return found
 
     def found(self, rule: PatternMatch, index: int) -> Found:
         """What a search for the pattern of rule number `index` finds in the values of its target.
@@ -54,10 +55,12 @@ class Evidence:
             InvalidPattern: the pattern is refused.
         """
         self.searches.check(index)
-        if rule.where not in self._found:
-            texts = self.values(rule.where).texts
-            self._found[rule.where] = self.searches.search(rule.where, texts, MATCHES_SHOWN)
-        return self._found[rule.where][index]
+        where = rule.where
+        found = self._found.get(where)
+        if found is None:
+            texts = self.values(where).texts
+            found = self._found[where] = self.searches.search(where, texts, MATCHES_SHOWN)
+        return found[index]
 
     def gap(self, where: Where) -> Gap | None:
         """What the record does not know of the values of a target."""

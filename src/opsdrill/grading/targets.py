@@ -91,10 +91,9 @@ def object_of(call: AnyCall) -> str:
 
 
 def _executed(task: AnyTask) -> _Texts:
+    calls: Sequence[Any] = task.tool_calls  # the arguments of a shell's are an object with a text
     return [
-        _given(call)["command"]
-        for call in task.tool_calls
-        if call.kind == "shell" and call.outcome in RAN
+        call.arguments["command"] for call in calls if call.kind == "shell" and call.outcome in RAN
     ]
 
 

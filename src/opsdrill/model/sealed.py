@@ -32,6 +32,7 @@ from opsdrill.model.ticket import Ticket
 
 OBJECTS = {"shell": "command", "write_file": "path", "update_file": "path"}
 """Under which key of its arguments a call of this kind names what it is about."""
+_object_key = OBJECTS.get
 _NULL = b"null"
 _Instant: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -152,17 +153,16 @@ def _light(content: bytes) -> SealedRecord:
 
 def _look_at(tasks: Sequence[SealedTask]) -> None:
     """Commands and paths are where grading takes them from, and no two tasks are one."""
-    objects = OBJECTS
     try:
-        kinds = {
-            type(call.arguments[objects[call.kind]])
+        named = [
+            call.arguments[key]
             for task in tasks
             for call in task.tool_calls
-            if call.kind in objects
-        }
+            if (key := _object_key(call.kind)) is not None
+        ]
     except (KeyError, TypeError):
         raise _Unusual from None
-    if not kinds <= {str} or len({task.id for task in tasks}) < len(tasks):
+    if not set(map(type, named)) <= {str} or len({task.id for task in tasks}) < len(tasks):
         raise _Unusual
 
 

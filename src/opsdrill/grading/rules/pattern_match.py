@@ -22,9 +22,10 @@ _SHOWN = 3
 
 def evaluate(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult:
     """A match decides, whatever is missing; without one, everything must have been seen."""
-    without = _without_tasks(rule, index, evidence) or _without_rules(rule, index, evidence)
-    if without is not None:
-        return without
+    if rule.where in TASK_WHERES:
+        without = _without_tasks(rule, index, evidence)
+        if without is not None:
+            return without
     try:
         found = evidence.found(rule, index)
     except InvalidPattern as error:
@@ -48,21 +49,21 @@ def evaluate(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult:
 
 
 def _without_tasks(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult | None:
-    """The end of a rule about tasks where there are none, or none that could be known."""
-    if rule.where not in TASK_WHERES:
-        return None
+    """The end of a rule about tasks where there are none, or nothing that could be known."""
     gap = evidence.tasks_gap
     if gap is not None and not gap.partial:
         return undecided(rule, index, f"cannot look at the tasks: {gap}", fault=gap.fault)
     if gap is None and not evidence.record.tasks:
         return failed(rule, index, NO_TASKS, fault=evidence.blame)
+    if rule.where == "operational_rules":
+        return _without_rules(rule, index, evidence)
     return None
 
 
 def _without_rules(rule: PatternMatch, index: int, evidence: Evidence) -> RuleResult | None:
     """Operational rules that are unavailable fail the rule, negated or not."""
     tasks = evidence.record.tasks
-    if rule.where != "operational_rules" or not tasks:
+    if not tasks:
         return None
     unknown = [clean(task.id) for task in tasks if task.operational_rules is None]
     gap = gap_in(evidence.record.coverage, "operational_rules")
