@@ -6,6 +6,7 @@ The server's own limits begin with a whole request; these here are for what come
 from __future__ import annotations
 
 import asyncio
+import resource
 from typing import cast
 
 import h11
@@ -15,12 +16,18 @@ from opsdrill.api.guard import HEADERS
 from opsdrill.api.problems import MEDIA, details
 
 CONNECTIONS = 2000
-"""Connections at once; one more is ended at once."""
+"""Connections at once; one more is ended at once. See `most_connections`."""
 HEAD_SECONDS = 10.0
 """How long the head of a request may take."""
 HEAD_BYTES = 32_768
 STALLED_SECONDS = 60.0
 """How long a client may take nothing of an answer that waits for it."""
+
+
+def most_connections() -> int:
+    """`CONNECTIONS`, or half of the files that this process may open: runs need the other half."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return CONNECTIONS if files == resource.RLIM_INFINITY else min(CONNECTIONS, files // 2)
 
 
 class Connection(H11Protocol):
@@ -31,7 +38,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
-        if len(self.connections) > CONNECTIONS:
+        if len(self.connections) > most_connections():
             self.transport.abort()
             return
         self._wait_for_head()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import resource
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -151,6 +152,13 @@ async def test_more_connections_than_are_taken_are_ended(
         async with asyncio.timeout(HANGS):
             while not await server.said(GET + b"Connection: close\r\n\r\n"):
                 await asyncio.sleep(0.02)
+
+
+def test_connections_leave_files_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """[A5.6]"""
+    for files, most in ((1024, 512), (65536, 2000), (resource.RLIM_INFINITY, 2000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _kind, files=files: (files, files))
+        assert connection.most_connections() == most
 
 
 async def guesses(server: Served, client: httpx.AsyncClient, address: str) -> list[int]:

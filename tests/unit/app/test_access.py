@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -197,6 +198,25 @@ def test_sessions_differ_in_everything(access: Access) -> None:
     assert not one.sent("")
     assert not one.sent("\udcff")
     assert not admitted(access.by_token(made.secret)).sent("")
+
+
+def test_a_csrf_token_is_compared_in_constant_time(
+    access: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[A3.2] How long a refusal takes does not say how much of it was right."""
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return one == other
+
+    made = access.create("me", "edit", days=None, by=None)
+    caller = logged_in(access.log_in(made.secret)).caller
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    assert caller.csrf is not None
+    assert not caller.sent("x")
+    assert caller.sent(caller.csrf)
+    assert [other for _, other in compared] == [b"x", caller.csrf.encode()]
 
 
 def test_a_token_is_no_session_and_a_session_no_token(access: Access) -> None:
