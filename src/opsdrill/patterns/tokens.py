@@ -167,6 +167,7 @@ SHAPES: tuple[TokenShape, ...] = (
     TokenShape("vault-token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}", f"hvs.{_a(90)}", real=_mixed),
     TokenShape("terraform-token", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,70}",
                f"{_a(14)}.atlasv1.{_a(67)}"),
+    TokenShape("opsdrill-token", r"od_[0-9a-f]{10}_[A-Za-z0-9_-]{43}", f"od_5f3a9c0d1e_{_a(43)}"),
     TokenShape("pulumi-token", r"pul-[a-f0-9]{40}", f"pul-{_a(40, 'ab3')}"),
     TokenShape("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,80}",
                f"dp.pt.{_a(43)}"),
