@@ -6,7 +6,8 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     URL,
@@ -23,17 +24,31 @@ from sqlalchemy import (
     make_url,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from opsdrill.errors import UsageError
 from opsdrill.store.refusals import WAIT_SECONDS, explain
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 BUSY_MILLISECONDS = WAIT_SECONDS * 1000
 CONNECT_SECONDS = 10
 POOL, OVERFLOW = 10, 20
 """Connections to a server that one process keeps, and how many more it opens for a while."""
 _WRITES = "opsdrill_writes"
+_SETTINGS = {
+    "lock_timeout": f"{WAIT_SECONDS}s",
+    # Every query here walks an index, in its order, and stops early: with or without statistics,
+    # nothing else is ever the quicker way.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_sort": "off",
+    "jit": "off",
+}
+"""What each connection to PostgreSQL is told."""
 _UPGRADES = 0x6F70_7364
 """The number of the lock that whoever brings a store up to date has on the server."""
 
@@ -125,7 +140,9 @@ def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
     """An INSERT that can say what happens where its key is there already."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table)
-    return postgresql.insert(table)
+    # Imported by name at run time: every start would take longer for it.
+    made: postgresql.Insert = import_module("sqlalchemy.dialects.postgresql").insert(table)
+    return made
 
 
 def insert_or_ignore(
@@ -215,7 +232,7 @@ def _connect_in_time(_dialect: Any, _record: Any, _args: Any, options: dict[str,
 
 def _set_up_postgresql(connection: Any, _record: object) -> None:
     connection.autocommit = True
-    connection.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
+    connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items()))
     connection.autocommit = False
 
 
