@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi import Path as InPath
 
 import opsdrill
 from opsdrill.api.answers import (
@@ -29,7 +28,6 @@ from opsdrill.app import scenario_archive, scenarios
 from opsdrill.app.editing import Shown
 from opsdrill.app.library_rows import Row
 from opsdrill.app.merge_patch import merged
-from opsdrill.app.rule_edits import added, put, removed
 from opsdrill.app.scenario_files import BYTES_LIMIT
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.scenarios.load import LoadedScenario
@@ -40,8 +38,6 @@ from opsdrill.wire.scenarios import (
     ScenarioRow,
     ScenarioTold,
     Validated,
-    VersionList,
-    VersionTold,
 )
 
 router = APIRouter(tags=["scenarios"])
@@ -51,12 +47,11 @@ UPLOAD_BYTES = BYTES_LIMIT + 8 * 1024 * 1024
 TEXTS = ("application/json", "application/yaml")
 _ETAG = {"ETag": {"description": "What `If-Match` takes.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
-_SHOWN = {"model": ScenarioTold, "headers": _ETAG}
+SHOWN = {"model": ScenarioTold, "headers": _ETAG}
+"""The answer that shows a scenario."""
 _EDIT = answers(404, 409, 412, 415, 422, 428)
-EDITED = {200: _SHOWN, **_EDIT}
+EDITED = {200: SHOWN, **_EDIT}
 """The answers to an edit."""
-
-Number = Annotated[int, InPath(ge=0, le=2**31 - 1)]
 
 
 @router.get(
@@ -99,7 +94,7 @@ async def list_scenarios(
         "or all at once as an archive by import."
     ),
     response_model=ScenarioTold,
-    responses={201: {**_SHOWN, "headers": {**_ETAG, **_LOCATION}}, **answers(409, 415, 422)},
+    responses={201: {**SHOWN, "headers": {**_ETAG, **_LOCATION}}, **answers(409, 415, 422)},
     **with_body(needs("edit"), *TEXTS, description="A scenario.", example=EXAMPLE),
 )
 async def create_scenario(request: Request, library: Known, service: Served, who: Who) -> Response:
@@ -176,8 +171,8 @@ async def read_scenario_schema(service: Served) -> Response:
     ),
     response_model=ScenarioTold,
     responses={
-        200: {**_SHOWN, "description": "It took the other's place"},
-        201: {**_SHOWN, "headers": {**_ETAG, **_LOCATION}},
+        200: {**SHOWN, "description": "It took the other's place"},
+        201: {**SHOWN, "headers": {**_ETAG, **_LOCATION}},
         **answers(404, 409, 412, 422),
     },
     **with_body(
@@ -205,7 +200,7 @@ async def import_scenario(
     summary="Read a scenario",
     description="One scenario in full. Its ETag is what edits give back as `If-Match`.",
     response_model=ScenarioTold,
-    responses={200: _SHOWN, 304: {"description": "As the caller has it"}, **answers(404, 422)},
+    responses={200: SHOWN, 304: {"description": "As the caller has it"}, **answers(404, 422)},
     **needs("read"),
 )
 async def read_scenario(key: Key, has: Has, library: Known, service: Served) -> Response:
@@ -282,116 +277,6 @@ async def patch_scenario(
 async def delete_scenario(*, key: Key, library: Known, service: Served, wanted: Seen) -> Response:
     await edited(service, library.delete, key, expected=wanted)
     return Response(status_code=204)
-
-
-_RULE = {
-    "label": "Uploads work again",
-    "validator": "host_state",
-    "run": "curl -fsS -T /etc/hostname http://localhost/upload",
-}
-
-
-@router.post(
-    "/scenarios/{key}/validation",
-    operation_id="add_rule",
-    summary="Add a rule",
-    description="Puts a rule behind the last one, or before the one at `at`.",
-    response_model=ScenarioTold,
-    responses=EDITED,
-    **with_body(needs("edit"), "application/json", description="A rule.", example=_RULE),
-)
-async def add_rule(
-    *,
-    key: Key,
-    request: Request,
-    library: Known,
-    service: Served,
-    who: Who,
-    wanted: Seen,
-    at: Annotated[int | None, Query(ge=0, le=100_000)] = None,
-) -> Response:
-    change = added(await json_body(request), at)
-    return scenario_answer(
-        await edited(service, library.edit, key, change, expected=wanted, by=who.name)
-    )
-
-
-@router.put(
-    "/scenarios/{key}/validation/{index}",
-    operation_id="replace_rule",
-    summary="Replace a rule",
-    description="Puts a rule in the place of the one at `index`, counted from 0.",
-    response_model=ScenarioTold,
-    responses=EDITED,
-    **with_body(needs("edit"), "application/json", description="A rule.", example=_RULE),
-)
-async def replace_rule(
-    *,
-    key: Key,
-    index: Number,
-    request: Request,
-    library: Known,
-    service: Served,
-    who: Who,
-    wanted: Seen,
-) -> Response:
-    change = put(await json_body(request), index)
-    return scenario_answer(
-        await edited(service, library.edit, key, change, expected=wanted, by=who.name)
-    )
-
-
-@router.delete(
-    "/scenarios/{key}/validation/{index}",
-    operation_id="remove_rule",
-    summary="Remove a rule",
-    description="Takes the rule at `index`, counted from 0, out of the scenario.",
-    response_model=ScenarioTold,
-    responses=EDITED,
-    **needs("edit"),
-)
-async def remove_rule(
-    *, key: Key, index: Number, library: Known, service: Served, who: Who, wanted: Seen
-) -> Response:
-    return scenario_answer(
-        await edited(service, library.edit, key, removed(index), expected=wanted, by=who.name)
-    )
-
-
-@router.get(
-    "/scenarios/{key}/versions",
-    operation_id="list_scenario_versions",
-    summary="List the versions of a scenario",
-    description="The latest first. One in a file has the version that the file has, number 0.",
-    responses=answers(404, 422),
-    **needs("read"),
-)
-async def list_scenario_versions(key: Key, library: Known, service: Served) -> VersionList:
-    found = await service.call(library.versions, key)
-    return VersionList(
-        key=key,
-        versions=[
-            VersionTold(
-                number=each.number, version=each.version, created_at=each.created_at, by=each.by
-            )
-            for each in found
-        ],
-    )
-
-
-@router.get(
-    "/scenarios/{key}/versions/{number}",
-    operation_id="read_scenario_version",
-    summary="Read a version of a scenario",
-    description="The scenario in full as it was then.",
-    response_model=ScenarioTold,
-    responses={200: _SHOWN, **answers(404, 422)},
-    **needs("read"),
-)
-async def read_scenario_version(
-    key: Key, number: Number, library: Known, service: Served
-) -> Response:
-    return scenario_answer(await service.call(library.get, key, number))
 
 
 def _names(service: Service) -> list[str]:

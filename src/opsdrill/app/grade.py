@@ -42,6 +42,7 @@ def grade_record(
     *,
     host: str | None = None,
     split_ssh: bool = False,
+    shelf: scenarios.Kept = (),
 ) -> list[Result]:
     """The results that the rules give for the recorded jobs of a file, in its order.
 
@@ -51,13 +52,14 @@ def grade_record(
         answers: what the hosts answered; without it every rule that asks a host is `error`.
         host: the host of whatever names none.
         split_ssh: take `ssh HOST COMMAND` for a command of that host.
+        shelf: the scenarios that are kept in the store.
 
     Raises:
         UsageError: a file that is not there, a selection that is not one scenario, or nobody says
             on which host the agent worked.
         InvalidInput: a file that breaks its format, with the path of every wrong value.
     """
-    loaded = scenarios.one(place, scenario)
+    loaded = scenarios.one(place, scenario, shelf)
     given: tuple[HostAnswer, ...] = load_answers(answers).answers if answers else ()
     with BoundedSearcher() as searcher:
         found = graded(

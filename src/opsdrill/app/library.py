@@ -33,6 +33,10 @@ from opsdrill.store.cursor import check_limit, decode_key, encode_key
 from opsdrill.store.shelf import KeptScenario, Shelf
 from opsdrill.store.store import Store
 
+__all__ = [
+    "Change", "Expected", "Library", "NotEditable", "Row", "RowPage", "Shown", "Version",
+]  # fmt: skip
+
 RESERVED = frozenset({"schema"})
 """Keys that a scenario of the store cannot have: the API has something else under that name."""
 

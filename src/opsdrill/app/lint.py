@@ -33,7 +33,12 @@ class Linted:
 
 
 def lint(
-    place: Place, words: Sequence[str], kept: KeptRuns | None = None, *, fix: bool = False
+    place: Place,
+    words: Sequence[str],
+    kept: KeptRuns | None = None,
+    *,
+    fix: bool = False,
+    shelf: scenarios.Kept = (),
 ) -> Linted:
     """Look at every scenario that the words mean; a broken one hides none of the others.
 
@@ -41,16 +46,17 @@ def lint(
         words: paths, keys, tags and packs.
         kept: kept runs, which some of what depends on judgement takes; None: nobody asks for that.
         fix: mend in the files what can safely be mended, before they are looked at.
+        shelf: the scenarios that are kept in the store; nothing is mended in those.
 
     Raises:
         UsageError: the selection is empty, there is no such path, key, tag or pack, or a file
             cannot be mended.
     """
-    fixes = _fix(place, words) if fix else []
+    fixes = _fix(place, words, shelf) if fix else []
     problems: list[Problem] = []
     count = 0
     for word in words:
-        found = scenarios.entries(place, [word])
+        found = scenarios.entries(place, [word], shelf)
         count += len(found)
         for entry in found:
             problems += entry.problems
@@ -61,11 +67,11 @@ def lint(
     return Linted(count, tuple(dict.fromkeys(problems)), tuple(fixes), trouble)
 
 
-def _fix(place: Place, words: Sequence[str]) -> list[Fix]:
+def _fix(place: Place, words: Sequence[str], shelf: scenarios.Kept) -> list[Fix]:
     """Mend every file that loads, each once."""
     files: dict[Path, Path] = {}
     for word in words:
-        found = scenarios.entries(place, [word])
+        found = scenarios.entries(place, [word], shelf)
         paths = (entry.path for entry in found if entry.loaded is not None)
         files.update((path.resolve(), path) for path in paths if path is not None)
     return [fix for path in files.values() for fix in mend(path)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from opsdrill.app import documents
 from opsdrill.app.wiring import Place
 from opsdrill.errors import Problem, UnknownName, UsageError
-from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry, Readings
+from opsdrill.scenarios.catalogue import PACKS, Catalogue, Entry, Readings, is_path
 from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.scenarios.template import write_template
 from opsdrill.scenarios.text import as_json as json_text
@@ -18,6 +19,8 @@ HERE = "scenarios"
 """The folder of the working folder that is looked through when the settings name none."""
 SCHEMAS = PACKS.parent / "schemas"
 
+Loaded: TypeAlias = LoadedScenario
+"""A scenario with its files, wherever it is."""
 Kept = Iterable[LoadedScenario]
 """The scenarios that are kept in the store."""
 
@@ -54,7 +57,7 @@ def selected(place: Place, words: Sequence[str], kept: Kept = ()) -> list[Loaded
         UsageError: the selection is empty, or there is no such path, key, tag or pack.
         InvalidInput: a selected scenario is broken.
     """
-    return catalogue(place, kept).select(words)
+    return catalogue(place, _asked(words, kept)).select(words)
 
 
 def one(place: Place, word: str, kept: Kept = ()) -> LoadedScenario:
@@ -68,7 +71,7 @@ def one(place: Place, word: str, kept: Kept = ()) -> LoadedScenario:
 
 def entries(place: Place, words: Sequence[str], kept: Kept = ()) -> list[Entry]:
     """As `selected`, and the broken ones with their problems; without words all of them."""
-    known = catalogue(place, kept)
+    known = catalogue(place, _asked(words, kept))
     if not words:
         return list(known.entries)
     found: dict[str, Entry] = {}
@@ -76,6 +79,11 @@ def entries(place: Place, words: Sequence[str], kept: Kept = ()) -> list[Entry]:
         for entry in known.meant(word):
             found.setdefault(entry.place, entry)
     return list(found.values())
+
+
+def _asked(words: Sequence[str], kept: Kept) -> Kept:
+    """What is kept; for paths alone nobody needs to open a store."""
+    return () if words and all(map(is_path, words)) else kept
 
 
 def listed(place: Place, words: Sequence[str], kept: Kept = ()) -> Listed:

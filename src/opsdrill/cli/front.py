@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import typer
 from opsdrill.cli.output import Output
 
 if TYPE_CHECKING:
+    from opsdrill.app.scenarios import Kept, Loaded
     from opsdrill.app.wiring import Place
 
 PASSED, FAILED, INVALID, ERROR, INTERRUPTED = 0, 1, 2, 3, 130
@@ -41,12 +43,31 @@ class Front:
         return self._place
 
     @property
+    def kept(self) -> Kept:
+        """The scenarios of the store, which is opened when they are first asked for."""
+        return _Kept(self.place)
+
+    @property
     def out(self) -> Output:
         if self._out is None:
             color = self.place.settings.color
             chosen = {"always": True, "never": False}.get(color or "")
             self._out = Output(False if self.no_color else chosen)
         return self._out
+
+
+class _Kept:
+    """The library of the store is loaded only where there is one, and a key is looked for."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __iter__(self) -> Iterator[Loaded]:
+        if not self._place.has_store:
+            return iter(())
+        from opsdrill.app.shelf import kept_here
+
+        return iter(kept_here(self._place))
 
 
 def front(context: typer.Context) -> Front:

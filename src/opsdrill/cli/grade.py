@@ -39,7 +39,13 @@ def grade(
 
     told = front(context)
     results = use_case.grade_record(
-        told.place, scenario, record, host_answers, host=host, split_ssh=split_ssh
+        told.place,
+        scenario,
+        record,
+        host_answers,
+        host=host,
+        split_ssh=split_ssh,
+        shelf=told.kept,
     )
     ended = report(told, results, format, fail_on)
     asks_hosts = any(rule.validator == "host_state" for rule in results[0].rules)

@@ -33,9 +33,9 @@ def lint(
         from opsdrill.app.recorded import kept_values
 
         with kept_values(told.place) as kept:
-            found = use_case.lint(told.place, scenario, kept, fix=fix)
+            found = use_case.lint(told.place, scenario, kept, fix=fix, shelf=told.kept)
     else:
-        found = use_case.lint(told.place, scenario, fix=fix)
+        found = use_case.lint(told.place, scenario, fix=fix, shelf=told.kept)
     problems = [item for item in found.problems if notes or item.severity != "note"]
     if format == "table":
         for done in found.fixes:

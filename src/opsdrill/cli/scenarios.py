@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
-from opsdrill.cli.front import INVALID, PASSED, Front, front
+from opsdrill.cli.front import INVALID, PASSED, front
 from opsdrill.cli.text import indented, shown, shown_block
-
-if TYPE_CHECKING:
-    from opsdrill.app.scenarios import Kept
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at scenarios.")
 
@@ -35,7 +32,7 @@ def list_(
     from opsdrill.cli.table import Column
 
     told = front(context)
-    found = use_case.listed(told.place, selection or [], _kept(told))
+    found = use_case.listed(told.place, selection or [], told.kept)
     if format == "table":
         told.out.table(
             [
@@ -80,7 +77,7 @@ def show(
     from opsdrill.app import scenarios as use_case
 
     told = front(context)
-    loaded = use_case.one(told.place, scenario, _kept(told))
+    loaded = use_case.one(told.place, scenario, told.kept)
     if format == "json":
         told.out.document(use_case.as_json(loaded))
         return
@@ -119,12 +116,3 @@ def schema(
     from opsdrill.app import scenarios as use_case
 
     front(context).out.document(use_case.schema(name))
-
-
-def _kept(told: Front) -> Kept:
-    """The scenarios of the store; its library is loaded only where there is a store."""
-    if not told.place.has_store:
-        return ()
-    from opsdrill.app.shelf import kept_here
-
-    return kept_here(told.place)

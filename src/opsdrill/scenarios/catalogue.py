@@ -187,7 +187,7 @@ class Catalogue:
         if colon and kind == "pack":
             entries = [entry for entry in self.entries if entry.pack == name]
             return _some("pack", name, entries, self.packs())
-        if not _is_path(word):
+        if not is_path(word):
             entries = [e for e in self.entries if (e.key or "").casefold() == word.casefold()]
             if entries or not Path(word).exists():
                 return _some("scenario", word, entries, self.keys())
@@ -200,7 +200,8 @@ def _some(kind: str, name: str, entries: list[Entry], known: list[str]) -> list[
     return entries
 
 
-def _is_path(word: str) -> bool:
+def is_path(word: str) -> bool:
+    """Whether a word of a selection can only be a path."""
     return "/" in word or word.startswith(".") or word.endswith((".yaml", ".yml", ".json"))
 
 
