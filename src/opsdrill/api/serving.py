@@ -207,9 +207,10 @@ def _bound(bind: str) -> socket.socket:
     """A socket that listens nowhere yet, at its address. Raises UsageError."""
     host, port = parsed_address(bind)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, kind, _, _, address = found[0]
-        listening = socket.socket(family, kind)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        # Only of a socket that says it is TCP does asyncio send small answers without delay.
+        listening = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"{host!r} is no address of this machine: {_why(error)}") from None
     try:

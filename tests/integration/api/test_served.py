@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import resource
+import socket
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from tests.integration.served import HANGS, Served, served, to_the_end
 
-from opsdrill.api import connection, limits
+from opsdrill.api import connection, limits, serving
 from opsdrill.api.application import make_application
 from opsdrill.api.attempts import FAILURES
 from opsdrill.api.service import Service
@@ -208,6 +209,12 @@ async def test_a_name_can_be_added(tmp_path: Path) -> None:
         ):  # fmt: skip
             answer = await client.get(f"{server.address}/health", headers={"Host": host})
             assert answer.status_code == status
+
+
+def test_small_answers_are_not_held_back() -> None:
+    """asyncio turns that off for sockets alone that are known to be TCP: 40 ms an answer."""
+    with serving._bound("127.0.0.1:0") as listening:
+        assert listening.proto == socket.IPPROTO_TCP
 
 
 async def test_the_end_waits_for_no_follower(tmp_path: Path) -> None:
