@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -15,6 +15,7 @@ from opsdrill.api import runs as api_runs
 from opsdrill.api.entry import Who
 from opsdrill.api.known import Known
 from opsdrill.api.labs import shown as plain
+from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served, Service
 from opsdrill.app import agent_list, labs
 from opsdrill.app.library import Library
@@ -116,7 +117,7 @@ async def start(request: Request, service: Served, library: Known, who: Who) -> 
     wanted = _of(form)
     try:
         answer = await api_runs.start_runs(asked(form), service, who, wanted.key)
-    except OpsDrillError as error:
+    except (OpsDrillError, Refused) as error:
         return await _form(request, service, library, wanted, error)
     started = RunsStarted.model_validate_json(bytes(answer.body))
     return RedirectResponse(f"/batches/{started.batch}", 303)
@@ -127,23 +128,18 @@ async def _form(
     service: Service,
     library: Library,
     wanted: Wanted,
-    wrong: OpsDrillError | None = None,
+    wrong: OpsDrillError | Refused | None = None,
 ) -> Response:
     choices = await service.call(_choices, service, library)
     known = {*choices["keys"], *choices["groups"]}
     stray = [word for word in wanted.chosen if word not in known]
     if stray:
-        wanted = Wanted(
-            tuple(word for word in wanted.chosen if word in known),
-            " ".join([*stray, wanted.more]).strip(),
-            wanted.agents,
-            wanted.lab,
-            wanted.repeat,
-            wanted.parallel,
-            wanted.labels,
-            wanted.key,
+        wanted = replace(
+            wanted,
+            chosen=tuple(word for word in wanted.chosen if word in known),
+            more=" ".join([*stray, wanted.more]).strip(),
         )
-    if wrong is not None:
+    if isinstance(wrong, OpsDrillError):
         wrong.message = plain(service, wrong.message)
     values = {**choices, "wanted": wanted, "wrong": wrong}
     return page(request, "start.html", values, here="start", status=422 if wrong else 200)
