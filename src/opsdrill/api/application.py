@@ -40,9 +40,7 @@ def make_application(service: Service) -> FastAPI:
         title="OpsDrill",
         version=opsdrill.__version__,
         description=describe.TEXT,
-        openapi_url=f"{PREFIX}/openapi.json",
-        docs_url=None,  # those pages load their scripts from other hosts
-        redoc_url=None,
+        openapi_url=None,  # `describe` tells it; the pages for it load scripts from other hosts
         redirect_slashes=False,  # a redirect would repeat what the Host header says
         middleware=[Middleware(Guard, service=service, metrics=metrics)],
     )
@@ -66,7 +64,7 @@ def make_application(service: Service) -> FastAPI:
         labs.router,
     ):
         application.include_router(router, prefix=PREFIX)
-    describe.describe(application)
+    describe.describe(application, f"{PREFIX}/openapi.json")
     return application
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fastapi import FastAPI
+from anyio import to_thread
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from opsdrill.api.entry import ROLE_KEY
 from opsdrill.api.problems import answers
+from opsdrill.app import documents
 from opsdrill.wire.problems import ProblemDetails
 
 TEXT = (
@@ -35,15 +37,25 @@ _FRAMEWORKS = ("HTTPValidationError", "ValidationError")
 """Shapes of errors that the framework would give, and that we do not."""
 
 
-def describe(application: FastAPI) -> None:
-    """Have an application tell of itself by `document`."""
+def describe(application: FastAPI, path: str) -> None:
+    """Have an application tell of itself, as `document` does, at a path.
+
+    It is written out once: whoever asks for it need not be known.
+    """
+    written: list[bytes] = []
 
     def made() -> dict[str, Any]:
         if application.openapi_schema is None:
             application.openapi_schema = document(application)
         return application.openapi_schema
 
+    async def answer(_request: Request) -> Response:
+        if not written:
+            written.append(await to_thread.run_sync(lambda: documents.written(made())))
+        return Response(written[0], media_type="application/json")
+
     application.openapi = made  # type: ignore[method-assign]
+    application.add_route(path, answer, methods=["GET"], include_in_schema=False)
 
 
 def document(application: FastAPI) -> dict[str, Any]:

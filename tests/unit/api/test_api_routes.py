@@ -110,6 +110,14 @@ async def test_the_document_tells_of_every_operation(api: Api) -> None:
                     assert list(answer["content"]) == ["application/problem+json"], where
 
 
+async def test_the_document_is_told_to_anybody(api: Api) -> None:
+    """[A1.1]"""
+    for _ in range(2):
+        answer = await api.client().get("/api/v1/openapi.json")
+        assert answer.json() == api.application.openapi()
+        assert answer.headers["content-type"] == "application/json"
+
+
 async def test_no_operation_has_the_name_of_another(api: Api) -> None:
     found = [
         operation["operationId"]
