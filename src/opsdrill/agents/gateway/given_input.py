@@ -48,8 +48,12 @@ _AHEAD = {
 a word more."""
 _SET = re.compile(r"(?!PATH\b|LD_|BASH_ENV|ENV\b|IFS)[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _FOLDERS = re.compile(r"(/usr(/local)?)?/s?bin/")
-_REDIRECTS = re.compile(r"[<>&|]*[<>]+[&|]?")
-_SEPARATORS = frozenset("();|&")
+_OPERATORS = re.compile(r"(&>>?|>[>|&]?|<[>&]?)|[();|&]")
+"""The first group: what a word behind it names is where input or output goes."""
+_PUNCTUATION = frozenset("();<>|&")
+_EITHER = "\0"
+_STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\$\(|`|[<>]\(|<<|\\\n")
+"""What a shell makes something else of than words and operators, or splits elsewhere than we do."""
 
 
 class GivenInput:
@@ -88,7 +92,7 @@ def takes_data(command: str) -> bool:
 
     Only what is known to be so is; a program that nobody knows may be a shell.
     """
-    if re.search(r"\$\(|`|[<>]\(|<<|\\\n", command) or _NAMES_ONE.search(command):
+    if _STRANGE.search(command) or _NAMES_ONE.search(command):
         return False
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -104,17 +108,19 @@ def _parts(words: list[str]) -> Iterator[list[str]]:
     part: list[str] = []
     skip = False
     for word in words:
-        if word and _SEPARATORS.issuperset(word):
-            yield part
-            part, skip = [], False
-        elif skip:
+        if not word or not _PUNCTUATION.issuperset(word):
+            if not skip:
+                part.append(word)
             skip = False
-        elif _REDIRECTS.fullmatch(word):
-            skip = True
-            if part and part[-1].isdecimal():
-                part.pop()
-        else:
-            part.append(word)
+            continue
+        for operator in _OPERATORS.finditer(word):
+            if skip := operator[1] is not None:
+                if part and part[-1].isdecimal():
+                    # A number of its own, or the stream that goes there.
+                    part[-1] = _EITHER
+            else:
+                yield part
+                part = []
     yield part
 
 
@@ -126,6 +132,8 @@ def _is_known(part: list[str]) -> bool:
         return True
     name, *words = rest
     if name in _AHEAD:
+        if _EITHER in words:
+            return False
         behind = _behind(words, *_AHEAD[name])
         # The time that `timeout` takes.
         return bool(behind) and _is_known(behind[1:] if name == "timeout" else behind)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from opsdrill.agents.gateway.given_input import GivenInput, takes_data
@@ -76,3 +80,37 @@ def test_without_a_ticket_any_input_counts() -> None:
     assert not given.may_have_run(over=True)
     given.add(b"x")
     assert given.may_have_run()
+
+
+PIECES = (
+    "cat", "q", "./q", "'q'", ";", "|", "&&", "||", "'", '"', "\\", "\n", " ", " ", ">", "2>", "&>",
+    "o", "(", ")", "{ ", "; }", "if ", "; then ", "; fi", "$", "#", "! ", "for x in a; do ",
+    "; done", "<o", "&", "x=1 ", "echo", "true", "-n", "*", "?", "[", "]", "~", "^", "\t", "\r",
+    "time ", "exec ", "env ", "command ", "timeout 1 ", "nice ", "case x in x) ", ";; esac",
+    "f() { ", "f", "=", "${x}", "\\\n", "2>&1", "<&0", ">|o", "<>o", "&>>o", "!", "-i ", "-u x ",
+)  # fmt: skip
+
+
+def test_what_takes_data_runs_nothing_else_in_a_shell(tmp_path: Path) -> None:
+    """[W3.3] Shell text of any kind: a program that nobody knows is not run by what takes data."""
+    unknown, ran = tmp_path / "q", tmp_path / "ran"
+    draw = random.Random(5)
+    tried = 0
+    for _ in range(40_000):
+        pieces = (draw.choice(PIECES) for _ in range(draw.randint(2, 9)))
+        text = "".join(piece + draw.choice(("", " ")) for piece in pieces)
+        if "q" not in text or not takes_data(text):
+            continue
+        unknown.write_text(f"#!/bin/sh\n: >'{ran}'\n")
+        unknown.chmod(0o755)
+        subprocess.run(
+            ["bash", "-c", text],
+            cwd=tmp_path,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=30,
+        )
+        assert not ran.exists(), text
+        tried += 1
+    assert tried > 100
