@@ -9,12 +9,13 @@ from fastapi import APIRouter, Path, Response
 
 from opsdrill.api.answers import told
 from opsdrill.api.entry import needs
-from opsdrill.api.problems import answers, without_paths
+from opsdrill.api.problems import answers
 from opsdrill.api.service import Served, Service
 from opsdrill.app import agent_list, hosts, labs
 from opsdrill.app.history import waiting_runs
 from opsdrill.app.hosts import HostReport, LabReport
 from opsdrill.app.labs import NamedLab
+from opsdrill.app.own_folders import own_folders, without_paths
 from opsdrill.errors import NotThere
 from opsdrill.hosts.driver import Finding
 from opsdrill.wire.labs import (
@@ -160,4 +161,4 @@ async def list_leases(service: Served) -> Response:
 
 
 def shown(service: Service, text: str) -> str:
-    return without_paths(text, [str(service.place.home), str(service.place.folder)])
+    return without_paths(text, own_folders(service.place))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
+from opsdrill.app.own_folders import folder_names, without_paths
 from opsdrill.errors import (
     AgentUnavailable,
     Conflict,
@@ -247,20 +247,6 @@ def item(problem: Problem, names: Sequence[str]) -> ProblemItem:
         column=problem.column,
         suggestion=problem.suggestion,
     )
-
-
-def folder_names(folders: Sequence[Path]) -> list[str]:
-    """What folders are called in sentences, by any way that leads there; the longest first."""
-    found = {str(way).rstrip("/") for folder in folders for way in (folder, folder.resolve())}
-    return sorted(found - {""}, key=len, reverse=True)
-
-
-def without_paths(text: str, names: Sequence[str]) -> str:
-    """A sentence in which no folder of this machine is named; what is in them keeps its name."""
-    for name in names:
-        text = re.sub(rf"(?<![\w./-]){re.escape(name)}/", "", text)
-        text = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", "a folder of the server", text)
-    return text
 
 
 def printable(text: str) -> str:

@@ -13,14 +13,17 @@ from opsdrill.api.answers import told
 from opsdrill.api.entry import needs
 from opsdrill.api.parameters import Cursor, Limit, RunId
 from opsdrill.api.problems import answers
-from opsdrill.api.run_shapes import grade_told, item_told
+from opsdrill.api.run_shapes import differences_told, grade_told, item_told
 from opsdrill.api.service import Served, Service
 from opsdrill.app import documents, history
 from opsdrill.app.evidence_items import Kind, Wanted, item, items
+from opsdrill.app.own_folders import own_folders, told_phase, told_result
 from opsdrill.errors import NotThere
+from opsdrill.evidence.stories import differences
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Grade, Result
 from opsdrill.wire.runs import (
+    DifferencesTold,
     EvidenceItem,
     EvidencePage,
     GradeList,
@@ -55,7 +58,8 @@ async def read_results(run: RunId, service: Served) -> Response:
         with history.there(run):
             kept = service.store.get(run)
         result = kept.result or history.unfinished(kept.spec, kept.state)
-        return documents.of_model(result, indented=False)
+        told_so = told_result(result, own_folders(service.place))
+        return documents.of_model(told_so, indented=False)
 
     return _json(await service.call(found))
 
@@ -111,7 +115,9 @@ async def read_grade(
 async def list_phases(run: RunId, service: Served) -> Response:
     def found() -> PhaseList:
         with history.there(run):
-            return PhaseList(phases=list(service.store.get(run).phases))
+            phases = service.store.get(run).phases
+        folders = own_folders(service.place)
+        return PhaseList(phases=[told_phase(phase, folders) for phase in phases])
 
     return told(await service.call(found))
 
@@ -189,6 +195,25 @@ async def read_evidence(
     run: RunId, number: Annotated[int, Path(ge=0, le=10**9)], service: Served
 ) -> Response:
     return told(item_told(await service.call(item, service.store, run, number)))
+
+
+@router.get(
+    "/runs/{run}/differences",
+    response_model=DifferencesTold,
+    operation_id="read_differences",
+    summary="Read where two stories differ",
+    description="What the agent reported and never ran, and what it ran and did not report; empty "
+    "where only one of the two stories is known.",
+    responses=answers(404),
+    **needs("read"),
+)
+async def read_differences(run: RunId, service: Served) -> Response:
+    def found() -> DifferencesTold:
+        with history.there(run):
+            record = service.store.record(run)
+        return differences_told(differences(record) if record else None)
+
+    return told(await service.call(found))
 
 
 @router.get(

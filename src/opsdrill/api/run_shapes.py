@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from opsdrill.app.evidence_items import Item
-from opsdrill.app.history import Kept
-from opsdrill.app.run_rows import row_value
+from opsdrill.app.own_folders import told_phase, told_result, without_paths
+from opsdrill.app.run_rows import row_of, row_value
 from opsdrill.evidence.stories import Differences
 from opsdrill.model.result import Fraction
 from opsdrill.model.run import RunSpec
-from opsdrill.store.store import BatchRow, RunRow, StoredGrade
+from opsdrill.store.store import BatchRow, RunRow, StoredGrade, StoredRun
 from opsdrill.wire.batches import BatchTold
 from opsdrill.wire.runs import (
     ClaimTold,
@@ -21,13 +24,15 @@ from opsdrill.wire.runs import (
 )
 
 PARTS = (
-    "results", "grades", "evidence", "record", "files", "phases", "hosts", "scenario", "events",
+    "results", "grades", "evidence", "differences", "record", "files", "phases", "hosts",
+    "scenario", "events",
 )  # fmt: skip
 """What a run's own address is followed by."""
 
 
-def run_told(row: RunRow) -> RunTold:
-    return RunTold.model_validate(row_value(row))
+def run_told(row: RunRow, folders: Sequence[str]) -> RunTold:
+    told = replace(row, reason=without_paths(row.reason, folders))
+    return RunTold.model_validate(row_value(told))
 
 
 def planned_told(spec: RunSpec) -> RunTold:
@@ -45,22 +50,27 @@ def planned_told(spec: RunSpec) -> RunTold:
     )
 
 
-def run_detail(row: RunRow, kept: Kept, waits_for: str | None, address: str) -> RunDetail:
+def run_detail(
+    run: StoredRun, waits_for: str | None, address: str, folders: Sequence[str]
+) -> RunDetail:
+    result = told_result(run.result, folders) if run.result else None
     return RunDetail(
-        **run_told(row).model_dump(),
-        labels=dict(kept.run.spec.labels),
-        scenario_version=kept.result.scenario_version,
-        attempt=kept.run.attempt,
-        started_at=kept.run.started_at,
-        phases=list(kept.run.phases),
+        **run_told(row_of(run), folders).model_dump(),
+        labels=dict(run.spec.labels),
+        scenario_version=result.scenario_version if result else run.spec.scenario_version,
+        attempt=run.attempt,
+        started_at=run.started_at,
+        phases=[told_phase(phase, folders) for phase in run.phases],
         waits_for=waits_for,
-        warnings=list(kept.result.warnings),
-        differences=_differences(kept.differences) if kept.differences else None,
+        warnings=list(result.warnings) if result else [],
         links={part: f"{address}/{part}" for part in PARTS},
     )
 
 
-def _differences(found: Differences) -> DifferencesTold:
+def differences_told(found: Differences | None) -> DifferencesTold:
+    if found is None:
+        return DifferencesTold(by=None, never_run=[], not_reported=[])
+
     def claims(calls: tuple[tuple[str, object], ...]) -> list[ClaimTold]:
         return [ClaimTold.model_validate({"host": h, "call": _plain(c)}) for h, c in calls]
 

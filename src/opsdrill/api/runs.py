@@ -18,6 +18,7 @@ from opsdrill.api.run_shapes import planned_told, run_detail, run_told
 from opsdrill.api.service import Served, Service
 from opsdrill.app import history
 from opsdrill.app.live import LiveOrder
+from opsdrill.app.own_folders import own_folders
 from opsdrill.app.run_rows import row_of
 from opsdrill.store.store import Order
 from opsdrill.wire.runs import RunDetail, RunList, RunRetried, RunsAsked, RunsStarted, RunTold
@@ -105,11 +106,12 @@ async def list_runs(
     cursor: Cursor = None,
 ) -> Response:
     order: Order = sort
+    folders = own_folders(service.place)
     found = await service.call(
         history.page_in, service.store, narrowed, limit=limit, cursor=cursor, order=order
     )
     count = await service.call(service.store.count, narrowed)
-    rows = [run_told(row) for row in found.rows]
+    rows = [run_told(row, folders) for row in found.rows]
     return told(RunList(runs=rows, cursor=found.cursor, count=count))
 
 
@@ -127,10 +129,11 @@ async def read_run(run: RunId, service: Served) -> Response:
 
 
 def _detail(service: Service, run: str) -> RunDetail:
-    kept = history.show_in(service.store, run)
-    going = kept.run.state == "running"
+    with history.there(run):
+        kept = service.store.get(run)
+    going = kept.state == "running"
     waits_for = history.waiting_runs(service.store).get(run) if going else None
-    return run_detail(row_of(kept.run), kept, waits_for, f"/api/v1/runs/{run}")
+    return run_detail(kept, waits_for, f"/api/v1/runs/{run}", own_folders(service.place))
 
 
 @router.delete(
@@ -165,7 +168,7 @@ async def cancel_run(run: RunId, service: Served) -> Response:
 
 def _row(service: Service, run: str) -> RunTold:
     with history.there(run):
-        return run_told(row_of(service.store.get(run)))
+        return run_told(row_of(service.store.get(run)), own_folders(service.place))
 
 
 @router.post(

@@ -29,7 +29,7 @@ from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store, StoredGr
 
 __all__ = [
     "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "delete_in", "evidence",
-    "evidence_in", "kept_runs", "page", "page_document", "page_in", "show", "show_in", "there",
+    "evidence_in", "kept_runs", "page", "page_document", "page_in", "show", "there",
     "unfinished", "waiting_runs", "wanted", "whole_id",
 ]  # fmt: skip
 
@@ -135,23 +135,14 @@ def show(place: Place, run: str) -> Kept:
         UsageError: no run's id begins like this, or several do.
     """
     with kept_runs(place) as store:
-        return show_in(store, whole_id(store, run))
-
-
-def show_in(store: Store, run: str) -> Kept:
-    """As `show`, of a run by its whole id in a store that is open.
-
-    Raises:
-        NotThere: there is no such run.
-    """
-    with there(run):
-        kept = store.get(run)
-        record = store.record(run)
+        name = whole_id(store, run)
+        kept = store.get(name)
+        record = store.record(name)
         return Kept(
             kept,
             kept.result or unfinished(kept.spec, kept.state),
-            tuple(store.grades(run)),
-            tuple(store.hosts(run)),
+            tuple(store.grades(name)),
+            tuple(store.hosts(name)),
             differences(record) if record else None,
         )
 

@@ -15,6 +15,7 @@ from opsdrill.app import agents, hosts, labs, planning, retry, scenarios
 from opsdrill.app.engine_room import EngineRoom, engine_room
 from opsdrill.app.events.followers import Followers
 from opsdrill.app.hosts import LabReport
+from opsdrill.app.own_folders import own_folders
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
 from opsdrill.app.shelf import kept_scenarios
@@ -101,7 +102,7 @@ class LiveEngine:
         self._store = store
         self._room = room
         self._listeners = listeners
-        self.followers = Followers(store, self.listen)
+        self.followers = Followers(store, self.listen, own_folders(place))
         self._checking = asyncio.Semaphore(CHECKS)
 
     @classmethod

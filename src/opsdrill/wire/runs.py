@@ -91,7 +91,8 @@ class ClaimTold(Told):
 class DifferencesTold(Told):
     """Where the agent's own report and what was seen differ."""
 
-    by: str
+    by: str | None
+    """The program whose report was read; null: there is none."""
     never_run: list[ClaimTold]
     not_reported: list[ClaimTold]
 
@@ -109,7 +110,6 @@ class RunDetail(RunTold):
     )
     """The hosts that it waits for."""
     warnings: list[str] = Field(default=[])
-    differences: DifferencesTold | None = None
     links: dict[str, str] = Field(default={})
     """Where the rest is."""
 

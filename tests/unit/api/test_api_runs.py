@@ -197,7 +197,8 @@ async def test_support_files_are_had_by_digest_of_the_same_run_alone(api: Api) -
 
 @pytest.mark.parametrize(
     "part",
-    ["", "/results", "/grades", "/grades/1", "/evidence", "/evidence/0", "/record", "/files",
+    ["", "/results", "/grades", "/grades/1", "/evidence", "/evidence/0", "/differences",
+     "/record", "/files",
      f"/files/{'0' * 64}", "/phases", "/hosts", "/scenario", "/events"],
 )  # fmt: skip
 async def test_a_run_that_is_not_there_is_told_as_such(api: Api, part: str) -> None:

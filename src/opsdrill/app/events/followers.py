@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from opsdrill.app.events.news import News
@@ -45,15 +45,18 @@ class Followers:
 
     Args:
         listen: lets somebody hear all that the engine says, until what it returns is called.
+        folders: folders of this machine that nobody is told.
     """
 
     def __init__(
         self,
         store: Store,
         listen: Callable[[Callable[[RunEvent], None]], Callable[[], None]],
+        folders: Sequence[str] = (),
     ) -> None:
         self._store = store
-        self._pages = Pages(store)
+        self._pages = Pages(store, folders)
+        self._folders = folders
         self._tails: dict[tuple[str, str | None], Tail] = {}
         self._callers: Counter[str] = Counter()
         self._closed = False
@@ -115,7 +118,7 @@ class Followers:
 
         One who reads so slowly that news are gone comes to the end, and goes on from its place.
         """
-        tail = self._tail(("batch", batch), lambda: RunsTail(self._store, batch))
+        tail = self._tail(("batch", batch), lambda: RunsTail(self._store, batch, self._folders))
         assert isinstance(tail, RunsTail)
         follower = RunsFollower({})
         with self._using(tail):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opsdrill.app import documents
 from opsdrill.app.events.news import News
 from opsdrill.app.events.position import END, Position
+from opsdrill.app.own_folders import told_phase, told_result
 from opsdrill.model.event import JobEvent, ToolReturned
 from opsdrill.model.result import Phase, Result
 from opsdrill.store.store import Store, StoredRun
@@ -25,10 +27,16 @@ _WORKED = "execute"
 
 
 class Pages:
-    """Reads news page by page; full pages are kept for the next who asks. Used from any thread."""
+    """Reads news page by page; full pages are kept for the next who asks. Used from any thread.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        store: where they are.
+        folders: folders of this machine that are not told.
+    """
+
+    def __init__(self, store: Store, folders: Sequence[str] = ()) -> None:
         self._store = store
+        self.folders = folders
         self._kept: OrderedDict[tuple[str, Position], list[News]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -44,7 +52,12 @@ class Pages:
             return kept
         stored = self._store.get(run)
         begin = position if position.attempt == stored.attempt else Position(stored.attempt)
-        found, full = _page(_behind(self._store, stored, begin))
+        shown = replace(
+            stored,
+            result=told_result(stored.result, self.folders) if stored.result else None,
+            phases=tuple(told_phase(phase, self.folders) for phase in stored.phases),
+        )
+        found, full = _page(_behind(self._store, shown, begin))
         if full:
             # What is behind a full page's news may change, these do not.
             with self._lock:

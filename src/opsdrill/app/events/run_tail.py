@@ -10,6 +10,7 @@ from opsdrill.app.events.news import News, told
 from opsdrill.app.events.position import Position
 from opsdrill.app.events.run_news import Pages
 from opsdrill.app.events.tail import Tail
+from opsdrill.app.own_folders import without_paths
 from opsdrill.runner.engine import RunEvent
 
 
@@ -49,7 +50,8 @@ class RunTail(Tail):
         if event.run != self._run:
             return
         if event.step is not None:
-            self.window.add([told("step", {"run": event.run, "line": event.step})])
+            line = without_paths(event.step, self._pages.folders)
+            self.window.add([told("step", {"run": event.run, "line": line})])
         else:
             self._only_events = event.job is not None and self._follower.position.events > 0
             self.wake()

@@ -22,6 +22,7 @@ from opsdrill.app.events.progress import (
     progress,
 )
 from opsdrill.app.events.tail import Tail
+from opsdrill.app.own_folders import told_phase, without_paths
 from opsdrill.app.run_rows import row_of, row_value
 from opsdrill.errors import UsageError
 from opsdrill.runner.engine import RunEvent
@@ -56,11 +57,13 @@ class RunsTail(Tail):
 
     Args:
         batch: whose runs; None: all of them.
+        folders: folders of this machine that are not told.
     """
 
-    def __init__(self, store: Store, batch: str | None) -> None:
+    def __init__(self, store: Store, batch: str | None, folders: Sequence[str] = ()) -> None:
         super().__init__(f"events of the batch {batch}" if batch else "events of all runs")
         self._store = store
+        self._folders = folders
         self._batch = batch
         self._rows: dict[str, tuple[datetime, int]] = {}
         """When each run was created, and how far it came, in the order created."""
@@ -74,9 +77,10 @@ class RunsTail(Tail):
         if self._batch is None or event.run in self._rows:
             about: dict[str, object] = {"run": event.run}
             if event.step is not None:
-                self.window.add([told("step", {**about, "line": event.step})])
+                line = without_paths(event.step, self._folders)
+                self.window.add([told("step", {**about, "line": line})])
             if event.phase is not None:
-                phase = event.phase.model_dump(mode="json")
+                phase = told_phase(event.phase, self._folders).model_dump(mode="json")
                 self.window.add([told("phase", {**about, "phase": phase})])
         _, stage = self._rows.get(event.run, (None, 0))
         begun = event.phase is not None and stage < STAGES["running"]
@@ -202,6 +206,7 @@ class RunsTail(Tail):
         return progress(since, {run: stage for run, (_, stage) in self._rows.items()})
 
     def _news(self, row: RunRow, id: str) -> News:
+        row = replace(row, reason=without_paths(row.reason, self._folders))
         data = documents.written(row_value(row))
         return News("run", data, id, (row.id, STAGES[row.state]))
 
