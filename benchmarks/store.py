@@ -22,10 +22,11 @@ from pathlib import Path
 from opsdrill.model.event import JOB_EVENT, JobEvent, ToolReturned
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
-from opsdrill.store import documents, queries, rows
+from opsdrill.store import documents, rows
 from opsdrill.store.cursor import microseconds
 from opsdrill.store.folder import DATABASE, FILES
 from opsdrill.store.home import database_url, open_store
+from opsdrill.store.queries.listings import LISTED as LISTED_COLUMNS
 from opsdrill.store.sql import SqlStore
 from opsdrill.store.store import RunFilter
 from opsdrill.store.tables import DOCUMENTS, RUNS
@@ -144,7 +145,7 @@ def bench_append(folder: Path, count: int) -> None:
     store.close()
 
 
-LISTED = ", ".join(column.name for column in queries._LISTED)
+LISTED = ", ".join(column.name for column in LISTED_COLUMNS)
 
 
 def bench_listing(folder: Path, count: int) -> None:

@@ -43,6 +43,7 @@ _SETTINGS = {
     # Every query here walks an index, in its order, and stops early: with or without statistics,
     # nothing else is ever the quicker way.
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "enable_sort": "off",

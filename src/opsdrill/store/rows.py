@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -50,23 +50,39 @@ def marks(spec: RunSpec) -> list[dict[str, object]]:
     ]
 
 
-def batch(row: Row[*tuple[Any, ...]], alike: Sequence[Row[*tuple[Any, ...]]]) -> BatchRow:
-    """A batch, with how many of its runs are alike in scenario, agent, state and verdict."""
-    states: Counter[RunState] = Counter()
-    verdicts: Counter[Verdict] = Counter()
-    for group in alike:
-        states[group.state] += group.runs
-        if group.verdict is not None:
-            verdicts[group.verdict] += group.runs
-    return BatchRow(
-        id=row.id,
-        created_at=moment(row.created_at),
-        runs=states.total(),
-        states=states,
-        verdicts=verdicts,
-        scenarios=tuple(sorted({group.scenario for group in alike})),
-        agents=tuple(sorted({group.agent for group in alike})),
+def batches(
+    found: Sequence[Row[*tuple[Any, ...]]],
+    counts: Sequence[Row[*tuple[Any, ...]]],
+    scenarios: Sequence[Row[*tuple[Any, ...]]],
+    agents: Sequence[Row[*tuple[Any, ...]]],
+) -> tuple[BatchRow, ...]:
+    """Batches with their runs, counted by state and verdict."""
+    states: dict[str, Counter[RunState]] = defaultdict(Counter)
+    verdicts: dict[str, Counter[Verdict]] = defaultdict(Counter)
+    for row in counts:
+        states[row.batch][row.state] += row.runs
+        if row.verdict is not None:
+            verdicts[row.batch][row.verdict] += row.runs
+    keys, names = _values(scenarios), _values(agents)
+    return tuple(
+        BatchRow(
+            id=row.id,
+            created_at=moment(row.created_at),
+            runs=states[row.id].total(),
+            states=states[row.id],
+            verdicts=verdicts[row.id],
+            scenarios=tuple(sorted(keys[row.id])),
+            agents=tuple(sorted(names[row.id])),
+        )
+        for row in found
     )
+
+
+def _values(rows: Sequence[Row[*tuple[Any, ...]]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for batch, value in rows:
+        found[batch].append(value)
+    return found
 
 
 def judged(judgement: Result | Grade) -> dict[str, object]:

@@ -288,7 +288,8 @@ def _cursor(found: Sequence[Row[*tuple[Any, ...]]], limit: int) -> str | None:
 def _batches(
     connection: Connection, found: Sequence[Row[*tuple[Any, ...]]]
 ) -> tuple[BatchRow, ...]:
-    groups: dict[str, list[Row[*tuple[Any, ...]]]] = {row.id: [] for row in found}
-    for group in queries.batch_runs(connection, list(groups)):
-        groups[group.batch].append(group)
-    return tuple(rows.batch(row, groups[row.id]) for row in found)
+    ids = [row.id for row in found]
+    counts = queries.batch_counts(connection, ids)
+    scenarios = queries.batch_values(connection, ids, "scenario")
+    agents = queries.batch_values(connection, ids, "agent")
+    return rows.batches(found, counts, scenarios, agents)

@@ -2,29 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Connection, event
+from tests.integration import postgres
 
-from opsdrill.store import queries
+from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
+from opsdrill.model.scenario import Scenario
+from opsdrill.store import queries, rows
 from opsdrill.store.database import Database
 from opsdrill.store.home import database_url
 from opsdrill.store.schema import prepare
-from opsdrill.store.store import RunFilter
+from opsdrill.store.store import Order, RunFilter
+from opsdrill.store.tables import MARKS, RUNS
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+COUNT = 4000
+"""More than are counted to learn what fewest runs have."""
 
 
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    database = Database(database_url(tmp_path_factory.mktemp("queries") / "store.db"))
+def spec(n: int) -> RunSpec:
+    scenario = Scenario(key=f"s-{n % 10}", title="t", ticket_title="t", tags=("linux",))
+    return RunSpec(
+        id=f"r{n}",
+        batch="b" if n < 5 else None,
+        scenario=scenario,
+        scenario_version="v",
+        agent=AgentChoice(adapter="noop"),
+        lab=LabChoice(name="sandbox", driver="sandbox"),
+        labels={"team": "sre", "night": f"{n // 50}"},
+        created_at=NOON + timedelta(minutes=n),
+    )
+
+
+def fill(connection: Connection) -> None:
+    """Runs of which all have one agent, one tag and one label, and few a night or a batch."""
+    specs = [spec(n) for n in range(COUNT)]
+    planned = [rows.planned(one) | {"number": n} for n, one in enumerate(specs, 1)]
+    later = {"state": "done", "verdict": "failed", "fault": "agent"}
+    done = [one | (later if n > 20 else dict.fromkeys(later, None) | {"state": "planned"})
+            for n, one in enumerate(planned)]  # fmt: skip
+    connection.execute(RUNS.insert(), done)
+    marks = [{"run": n} | mark for n, one in enumerate(specs, 1) for mark in rows.marks(one)]
+    connection.execute(MARKS.insert(), marks)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def connection(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Connection]:
+    if request.param == "sqlite":
+        url = database_url(tmp_path_factory.mktemp("queries") / "store.db")
+    else:
+        url = postgres.server().new_database()
+    database = Database(url)
     prepare(database)
+    with database.write() as opened:
+        fill(opened)
     with database.read() as opened:
         yield opened
     database.close()
+    if request.param == "postgresql":
+        postgres.server().drop(url)
 
 
-def plan_of(connection: Connection, filter: RunFilter, after: tuple[int, int] | None) -> list[str]:
-    """How SQLite would answer the query of a listing."""
+def plans_of(connection: Connection, ask: Callable[[], object]) -> list[str]:
+    """How the database answers each query that is asked, a step a line."""
     asked: list[tuple[str, object]] = []
 
     def note(
@@ -34,34 +80,91 @@ def plan_of(connection: Connection, filter: RunFilter, after: tuple[int, int] | 
 
     event.listen(connection, "before_cursor_execute", note)
     try:
-        queries.listed(connection, filter, 50, after)
+        ask()
     finally:
         event.remove(connection, "before_cursor_execute", note)
-    text, values = asked[0]
-    found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)  # type: ignore[arg-type]
-    return [str(row.detail) for row in found]
+    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+    return [
+        "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {text}", values))  # type: ignore[arg-type]
+        for text, values in asked
+    ]
 
 
+WHOLE = re.compile(r"SCAN (runs|marks|batches)(?! USING)|Seq Scan|Bitmap|TEMP B-TREE|Sort")
+WALKED = re.compile(r"(?:USING (?:COVERING )?INDEX|Index (?:Only )?Scan(?: Backward)? using) (\w+)")
+
+
+def walked(plan: str) -> list[str]:
+    """The indexes that a plan walks, in its order; fails for one that reads a table whole."""
+    assert not WHOLE.search(plan), plan
+    return WALKED.findall(plan)
+
+
+@pytest.mark.parametrize("order", ["-created_at", "created_at"])
 @pytest.mark.parametrize("after", [None, (1, 1)], ids=["first", "behind"])
 @pytest.mark.parametrize(
     ("filter", "index"),
     [
-        (RunFilter(), "created_at"),
-        (RunFilter(scenario="a"), "scenario"),
-        (RunFilter(agent="a"), "agent"),
-        (RunFilter(batch="a"), "batch"),
-        (RunFilter(verdict="failed"), "verdict"),
-        (RunFilter(state="done"), "state"),
-        (RunFilter(state="done", agent="a"), "agent"),
-        (RunFilter(state="running", agent="a", scenario="b"), "state"),
-        (RunFilter(state="done", verdict="error"), "verdict"),
-        (RunFilter("a", "b", "done", "failed", "c"), "batch"),
+        (RunFilter(), "ix_runs_created_at"),
+        (RunFilter(since=NOON, until=NOON), "ix_runs_created_at"),
+        (RunFilter(scenario="s-1"), "ix_runs_scenario"),
+        (RunFilter(agent="noop"), "ix_runs_agent"),
+        (RunFilter(batch="b"), "ix_runs_batch_created_at"),
+        (RunFilter(verdict="failed"), "ix_runs_verdict"),
+        (RunFilter(fault="agent"), "ix_runs_fault"),
+        (RunFilter(state="done"), "ix_runs_state"),
+        (RunFilter(scenario_tag="linux"), "ix_marks"),
+        (RunFilter(labels=(("team", "sre"),)), "ix_marks"),
+        (RunFilter(labels=(("team", "sre"),), since=NOON), "ix_marks"),
+        (RunFilter(state="done", agent="noop", since=NOON), "ix_runs_agent"),
+        (RunFilter(state="running", agent="noop", scenario="s-1"), "ix_runs_state"),
+        (RunFilter(state="planned", scenario="s-1", scenario_tag="linux"), "ix_runs_state"),
+        (RunFilter(state="done", verdict="error"), "ix_runs_verdict"),
+        (RunFilter(labels=(("team", "sre"),), agent="nobody"), "ix_runs_agent"),
+        (RunFilter(scenario="s-1", scenario_tag="linux"), "ix_runs_scenario"),
+        (RunFilter(scenario="s-1", labels=(("team", "sre"), ("night", "7"))), "ix_marks"),
+        (RunFilter("s-1", "noop", "done", "failed", "b"), "ix_runs_batch_created_at"),
     ],
     ids=str,
 )
 def test_a_listing_walks_the_narrowest_index_and_sorts_nothing(
-    connection: Connection, filter: RunFilter, index: str, after: tuple[int, int] | None
+    connection: Connection,
+    filter: RunFilter,
+    index: str,
+    after: tuple[int, int] | None,
+    order: Order,
 ) -> None:
-    (step,) = plan_of(connection, filter, after)
-    name = "ix_runs_created_at_number" if index == "created_at" else f"ix_runs_{index}_created_at"
-    assert f"USING INDEX {name}" in step
+    """Whatever runs have most of, the index of what fewest have is walked in a page's order."""
+    plans = plans_of(connection, lambda: queries.listed(connection, filter, 50, after, order))
+    first, *others = walked(plans[-1])
+    assert first.startswith(index)
+    assert all(re.match(r"pk_|sqlite_autoindex|ix_marks", name) for name in others)
+    for plan in plans:
+        assert walked(plan)
+
+
+@pytest.mark.parametrize(
+    "filter", [RunFilter(agent="noop"), RunFilter(scenario_tag="linux", state="done")], ids=str
+)
+def test_counting_stops_at_its_bound(connection: Connection, filter: RunFilter) -> None:
+    plans = plans_of(connection, lambda: queries.counted(connection, filter, 10))
+    assert all(walked(plan) for plan in plans)
+    assert queries.counted(connection, filter, 10) == 10
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda connection: queries.batches(connection, 50, (1, 1)),
+        lambda connection: queries.batch(connection, "b"),
+        lambda connection: queries.batch_counts(connection, ["b", "c"]),
+        lambda connection: queries.batch_values(connection, ["b", "c"], "scenario"),
+        lambda connection: queries.batch_values(connection, ["b", "c"], "agent"),
+    ],
+    ids=["batches", "batch", "counts", "scenarios", "agents"],
+)
+def test_batches_walk_an_index(connection: Connection, ask: Callable[[Connection], object]) -> None:
+    (plan,) = plans_of(connection, lambda: ask(connection))
+    assert re.search(r"ix_runs_batch|batches", plan)
+    assert "Seq Scan" not in plan
+    assert not re.search(r"SCAN (runs|batches)(?! USING)", plan)

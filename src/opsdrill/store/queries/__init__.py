@@ -24,7 +24,14 @@ from opsdrill.store.queries.files import (
     used_files,
 )
 from opsdrill.store.queries.grades import grades, put_grades, sealed
-from opsdrill.store.queries.listings import batch, batch_runs, batches, counted, listed
+from opsdrill.store.queries.listings import (
+    batch,
+    batch_counts,
+    batch_values,
+    batches,
+    counted,
+    listed,
+)
 from opsdrill.store.queries.runs import (
     delete_run,
     ids_from,
@@ -38,9 +45,7 @@ from opsdrill.store.queries.runs import (
 )
 
 __all__ = [
-    "batch",
-    "batch_runs",
-    "batches",
+    "batch", "batch_counts", "batch_values", "batches",
     "body_of",
     "counted",
     "delete_run",

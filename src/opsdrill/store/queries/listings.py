@@ -10,10 +10,12 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Row,
+    ScalarSelect,
     Select,
     and_,
     func,
     select,
+    true,
     tuple_,
 )
 
@@ -28,6 +30,8 @@ LISTED = (
     RUNS.c.compliance_passed, RUNS.c.compliance_total, RUNS.c.remediation_passed,
     RUNS.c.remediation_total, RUNS.c.after_agent, RUNS.c.created_at, RUNS.c.ended_at,
 )  # fmt: skip
+FEW = 3000
+"""How far the runs that have something are counted, to learn what fewest have."""
 Place = tuple[int, int]
 """Where a row stands: its creation in microseconds, and its number."""
 
@@ -40,7 +44,7 @@ def listed(
     order: Order = "-created_at",
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Rows of a listing, behind the row that stands at `after`."""
-    statement, created_at, number = _narrowed(select(*LISTED), filter)
+    statement, created_at, number = _narrowed(connection, select(*LISTED), filter)
     newest_first = order == "-created_at"
     if after is not None:
         here, there = tuple_(created_at, number), tuple_(*after)
@@ -53,31 +57,36 @@ def listed(
 
 def counted(connection: Connection, filter: RunFilter, at_most: int) -> int:
     """How many rows a listing has, up to a bound."""
-    statement, _, number = _narrowed(select(RUNS.c.number), filter)
+    statement, _, number = _narrowed(connection, select(RUNS.c.number), filter)
     found = statement.with_only_columns(number).limit(at_most).subquery()
     return connection.execute(select(func.count()).select_from(found)).scalar_one()
 
 
 def _narrowed(
-    statement: Select[*tuple[Any, ...]], filter: RunFilter
+    connection: Connection, statement: Select[*tuple[Any, ...]], filter: RunFilter
 ) -> tuple[Select[*tuple[Any, ...]], ColumnElement[int], ColumnElement[int]]:
-    """A SELECT of the rows wanted, and the two columns that it is sorted by."""
+    """A SELECT of the rows wanted, and the two columns that it is sorted by.
+
+    It walks the index of what fewest runs have; the rest is looked up run by run.
+    """
     created_at: ColumnElement[int] = RUNS.c.created_at
     number: ColumnElement[int] = RUNS.c.number
-    for place, (name, value) in enumerate(_narrowest_first(filter)):
+    for place, (name, value) in enumerate(_narrowest_first(connection, filter)):
         if isinstance(name, str):
-            # A database without statistics may walk the widest index; `|| ''` leaves it the
-            # first one only, and the other columns are compared row by row.
-            column = RUNS.c[name] if place == 0 else RUNS.c[name].concat("")
-            statement = statement.where(column == value)
+            # A database may choose another index by its statistics, or for the lack of them;
+            # `IS TRUE` leaves it the first one only.
+            has_it: ColumnElement[bool] = RUNS.c[name] == value
+            statement = statement.where(has_it if place == 0 else has_it.is_(true()))
         elif place == 0:
             statement = statement.join(MARKS, MARKS.c.run == RUNS.c.number)
             statement = statement.where(_is_mark(*name, value))
             created_at, number = MARKS.c.created_at, MARKS.c.run
         else:
+            # PostgreSQL would read all marks first for an EXISTS.
             other = MARKS.alias()
             has = select(other.c.run).where(other.c.run == RUNS.c.number)
-            statement = statement.where(has.where(_is_mark(*name, value, table=other)).exists())
+            has = has.where(_is_mark(*name, value, table=other))
+            statement = statement.where(has.scalar_subquery().is_not(None))
     if filter.since is not None:
         statement = statement.where(created_at >= microseconds(filter.since))
     if filter.until is not None:
@@ -85,30 +94,47 @@ def _narrowed(
     return statement, created_at, number
 
 
-def _is_mark(kind: str, name: str, value: str, *, table: FromClause = MARKS) -> ColumnElement[bool]:
-    return and_(table.c.kind == kind, table.c.name == name, table.c.value == value)
+Wanted = tuple[str | tuple[str, str], str]
+"""A column of runs, or a kind and a name of marks; and the value that it must have."""
 
 
-def _narrowest_first(filter: RunFilter) -> Iterator[tuple[str | tuple[str, str], str]]:
-    """What must hold, a column or a mark with its value, the one that fewest runs have first."""
-    # Nearly all runs are done; few are in any other state.
-    rare = filter.state not in (None, "done")
-    if rare:
-        yield "state", filter.state or ""
+def _narrowest_first(connection: Connection, filter: RunFilter) -> list[Wanted]:
+    """What must hold, in the order of how few runs have it, so far as they are counted."""
+    wanted = list(_wanted(filter))
+    if len(wanted) < 2:
+        return wanted
+    counts = connection.execute(select(*(_first_few(*one) for one in wanted))).one()
+    return [one for _, one in sorted(zip(counts, wanted, strict=True), key=lambda pair: pair[0])]
+
+
+def _first_few(name: str | tuple[str, str], value: str) -> ScalarSelect[int]:
+    """How many runs have this, counted up to a bound in its index alone."""
+    found = (
+        select(RUNS.c.number).where(RUNS.c[name] == value)
+        if isinstance(name, str)
+        else select(MARKS.c.run).where(_is_mark(*name, value))
+    )
+    return select(func.count()).select_from(found.limit(FEW).subquery()).scalar_subquery()
+
+
+def _wanted(filter: RunFilter) -> Iterator[Wanted]:
+    """What must hold, roughly in the order of how few runs have it."""
     if filter.batch is not None:
         yield "batch", filter.batch
-    for name, value in filter.labels:
-        yield ("label", name), value
     if filter.scenario is not None:
         yield "scenario", filter.scenario
+    for name, value in filter.labels:
+        yield ("label", name), value
     if filter.scenario_tag is not None:
         yield ("tag", clipped_mark(filter.scenario_tag)), ""
-    for column in ("agent", "fault", "verdict"):
-        wanted = getattr(filter, column)
-        if wanted is not None:
-            yield column, wanted
-    if not rare and filter.state is not None:
-        yield "state", filter.state
+    for column in ("agent", "fault", "verdict", "state"):
+        value = getattr(filter, column)
+        if value is not None:
+            yield column, value
+
+
+def _is_mark(kind: str, name: str, value: str, *, table: FromClause = MARKS) -> ColumnElement[bool]:
+    return and_(table.c.kind == kind, table.c.name == name, table.c.value == value)
 
 
 def batches(
@@ -127,9 +153,17 @@ def batch(connection: Connection, id: str) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(select(BATCHES).where(BATCHES.c.id == id)).first()
 
 
-def batch_runs(connection: Connection, ids: Sequence[str]) -> Sequence[Row[*tuple[Any, ...]]]:
-    """How many runs of each batch are alike in scenario, agent, state and verdict."""
-    alike = (RUNS.c.batch, RUNS.c.state, RUNS.c.verdict, RUNS.c.scenario, RUNS.c.agent)
+def batch_counts(connection: Connection, ids: Sequence[str]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """How many runs of each batch are alike in state and verdict."""
+    alike = (RUNS.c.batch, RUNS.c.state, RUNS.c.verdict)
     return connection.execute(
         select(*alike, func.count().label("runs")).where(RUNS.c.batch.in_(ids)).group_by(*alike)
     ).all()
+
+
+def batch_values(
+    connection: Connection, ids: Sequence[str], name: str
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Which values of a column the runs of each batch have: rows of `batch` and `value`."""
+    asked = select(RUNS.c.batch, RUNS.c[name].label("value")).where(RUNS.c.batch.in_(ids))
+    return connection.execute(asked.distinct()).all()
