@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, ParamSpec, TypeVar
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
@@ -21,6 +22,8 @@ T = TypeVar("T")
 
 _TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e]{0,200}")\s*(?:,|$)')
 _TAGS = 20
+UPLOADS = 16
+"""Files that come in, or are looked at, at once."""
 
 
 def told(
@@ -112,16 +115,26 @@ async def edited(service: Service, edit: Callable[P, T], *args: P.args, **kwargs
 
 @asynccontextmanager
 async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
-    """The body of a request as a file, which is gone afterwards."""
-    upload = await service.call(Upload, service.place)
-    try:
-        async for piece in request.stream():
-            if piece:
-                await service.call(upload.write, piece)
-        await service.call(upload.end)
-        yield upload
-    finally:
-        upload.discard()
+    """The body of a request as a file, which is gone afterwards.
+
+    Raises:
+        Refused: too many come in already.
+    """
+    known: CapacityLimiter | None = getattr(request.app.state, "uploads", None)
+    if known is None:
+        known = request.app.state.uploads = CapacityLimiter(UPLOADS)
+    if known.available_tokens < 1:
+        raise Refused(503, "too many uploads at once; try again", headers={"Retry-After": "10"})
+    async with known:
+        upload = await service.call(Upload, service.place)
+        try:
+            async for piece in request.stream():
+                if piece:
+                    await service.call(upload.write, piece)
+            await service.call(upload.end)
+            yield upload
+        finally:
+            upload.discard()
 
 
 def with_body(

@@ -17,6 +17,7 @@ from opsdrill.app import grade_orders, pattern_trial, records
 from opsdrill.app.grade import Graded
 from opsdrill.app.grade_orders import GradeOrder
 from opsdrill.app.library import Library
+from opsdrill.app.own_folders import own_folders, told_result, without_paths
 from opsdrill.app.pattern_trial import Trial
 from opsdrill.app.texts import below, sent_model
 from opsdrill.app.uploads import Upload, check_entries, told_as
@@ -92,6 +93,7 @@ async def grade_record(
             loaded = await scenario_named(service, library, scenario, "query.scenario")
             order = GradeOrder(loaded, upload.path, (), host, split_ssh)
             found = await heavy(request, _graded_file, service, upload, order)
+    names = own_folders(service.place)
     return told(
         RecordGraded(
             results=[
@@ -100,7 +102,7 @@ async def grade_record(
                     format=each.imported.format,
                     commands=each.commands,
                     coverage=each.imported.record.coverage,
-                    result=each.result,
+                    result=told_result(each.result, names),
                 )
                 for each in found
             ]
@@ -115,7 +117,7 @@ async def _graded_request(
     if isinstance(asked.scenario, str):
         loaded = await scenario_named(service, library, asked.scenario, "scenario")
     else:
-        loaded = await service.call(_scenario, library, asked.scenario)
+        loaded = await heavy(request, _scenario, library, asked.scenario)
     return await heavy(request, _graded_asked, service, loaded, asked, upload)
 
 
@@ -193,7 +195,7 @@ async def keep_records(
         found = await heavy(
             request, records.keep_upload, service.place, service.store, upload, loaded, said
         )
-    return told(_kept(found), 201 if found.kept else 200)
+    return told(_kept(found, own_folders(service.place)), 201 if found.kept else 200)
 
 
 @router.post(
@@ -215,15 +217,15 @@ async def try_pattern(
     rules = None
     if asked.validation is not None:
         await scenario_named(service, library, asked.scenario, "scenario")
-        rules = await service.call(library.with_rules, asked.scenario, asked.validation)
+        rules = await heavy(request, library.with_rules, asked.scenario, asked.validation)
     wish = pattern_trial.Wish(
         asked.scenario, asked.pattern, asked.where, asked.negate, rules, asked.runs
     )
     found = await heavy(request, pattern_trial.tried, service.place, service.store, wish)
-    return told(_tried(found, negate=asked.negate))
+    return told(_tried(found, own_folders(service.place), negate=asked.negate))
 
 
-def _kept(found: records.KeptRecords) -> RecordsKept:
+def _kept(found: records.KeptRecords, names: Sequence[str]) -> RecordsKept:
     return RecordsKept(
         batch=found.batch,
         runs=[
@@ -234,7 +236,7 @@ def _kept(found: records.KeptRecords) -> RecordsKept:
                 verdict=one.result.verdict,
                 reason=one.result.reason,
                 commands=one.commands,
-                warnings=list(one.result.warnings),
+                warnings=[without_paths(line, names) for line in one.result.warnings],
             )
             for one in found.kept
         ],
@@ -246,14 +248,14 @@ def _kept(found: records.KeptRecords) -> RecordsKept:
     )
 
 
-def _tried(found: Trial, *, negate: bool) -> PatternTried:
+def _tried(found: Trial, names: Sequence[str], *, negate: bool) -> PatternTried:
     flips = None
     if found.flipped is not None:
         flips = FlipsFound(
             graded=found.flipped.graded,
             verdicts=found.flipped.verdicts,
             flips=[FlipTold(**asdict(flip)) for flip in found.flipped.flips],
-            notes=list(found.flipped.notes),
+            notes=[without_paths(line, names) for line in found.flipped.notes],
         )
     return PatternTried(
         runs=found.runs,

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from fastapi import Path as InPath
 
 from opsdrill.api.problems import Refused
-from opsdrill.api.service import Served
+from opsdrill.api.service import Served, Service
 from opsdrill.app.library import Library
 from opsdrill.app.regrades import Regrades
 from opsdrill.errors import NotThere
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 HEAVY_AT_ONCE, HEAVY_WAITING = 2, 8
 """Gradings and imports that are worked on at once, and those that may wait for them."""
+LIGHT = 50_000
+"""Characters of a scenario whose checks nobody waits for long."""
 
 
 async def _library(request: Request, service: Served) -> Library:
@@ -63,9 +65,17 @@ async def heavy(request: Request, function: Callable[P, T], *args: P.args, **kwa
         known = request.app.state.heavy = CapacityLimiter(HEAVY_AT_ONCE)
     if known.statistics().tasks_waiting >= HEAVY_WAITING:
         raise Refused(
-            503, "too much is being graded and imported; try again", headers={"Retry-After": "10"}
+            503,
+            "too much is being graded, imported and checked; try again",
+            headers={"Retry-After": "10"},
         )
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=known)
+
+
+async def light(request: Request, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what is quick, on a thread of the store's."""
+    service: Service = request.app.state.service
+    return await service.call(function, *args, **kwargs)
 
 
 async def scenario_named(service: Served, library: Library, key: str, path: str) -> LoadedScenario:

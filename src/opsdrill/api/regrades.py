@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 
 from opsdrill.api.answers import told
 from opsdrill.api.entry import Who, needs
-from opsdrill.api.known import Known, KnownRegrades, scenario_named
+from opsdrill.api.known import Known, KnownRegrades, heavy, scenario_named
 from opsdrill.api.parameters import in_reach
 from opsdrill.api.problems import Refused, answers
 from opsdrill.api.service import Served, Service
 from opsdrill.app.library import Library
+from opsdrill.app.own_folders import own_folders, without_paths
 from opsdrill.app.regrades import Standing, Wish
 from opsdrill.app.texts import below
 from opsdrill.errors import InvalidInput, UsageError
@@ -62,28 +64,38 @@ Id = Annotated[str, InPath(max_length=64, examples=["5f3a9c0d1e2b4a67"])]
     **needs("read"),
 )
 async def regrade_runs(
-    asked: RegradeAsked, library: Known, regrades: KnownRegrades, service: Served, who: Who
+    *,
+    asked: RegradeAsked,
+    request: Request,
+    library: Known,
+    regrades: KnownRegrades,
+    service: Served,
+    who: Who,
 ) -> Response:
     if not asked.preview and not who.may("edit"):
         raise Refused(403, f"keeping new grades takes the role edit, and {who.name} has {who.role}")
     if asked.runs is not None and asked.filter is not None:
         raise Refused(422, "the request is refused: give `runs` or `filter`, not both")
-    rules = await _rules(service, library, asked.rules)
+    rules = await _rules(request, service, library, asked.rules)
     narrowed = _filter(asked.filter or RunsWanted())
     wish = Wish(asked.runs, narrowed, rules, asked.preview, who.name)
     begun = await service.call(regrades.begin, wish)
-    return told(_row(begun), 202, headers={"Location": f"/api/v1/regrades/{begun.id}"})
+    return told(
+        _row(begun, own_folders(service.place)),
+        202,
+        headers={"Location": f"/api/v1/regrades/{begun.id}"},
+    )
 
 
 async def _rules(
-    service: Service, library: Library, given: str | dict[str, object] | None
+    request: Request, service: Service, library: Library, given: str | dict[str, object] | None
 ) -> LoadedScenario | None:
     if given is None:
         return None
     if isinstance(given, str):
         return await scenario_named(service, library, given, "rules")
     try:
-        return await service.call(library.read_data, given)
+        return await heavy(request, library.read_data, given)
     except InvalidInput as error:
         raise below(error, "rules") from None
 
@@ -109,8 +121,9 @@ def _filter(wanted: RunsWanted) -> RunFilter:
     description="Those that this server remembers, the newest first. A restart forgets them.",
     **needs("read"),
 )
-async def list_regrades(regrades: KnownRegrades) -> RegradeList:
-    return RegradeList(regrades=[_row(each) for each in regrades.all()])
+async def list_regrades(regrades: KnownRegrades, service: Served) -> RegradeList:
+    names = own_folders(service.place)
+    return RegradeList(regrades=[_row(each, names) for each in regrades.all()])
 
 
 @router.get(
@@ -129,6 +142,7 @@ async def read_regrade(
     *,
     id: Id,
     regrades: KnownRegrades,
+    service: Served,
     wait: Annotated[float, Query(ge=0, le=30, description="Seconds.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     cursor: Annotated[str | None, Query(max_length=100)] = None,
@@ -138,15 +152,16 @@ async def read_regrade(
     # It goes on in a thread, which no event of this loop hears of.
     while not (standing := regrades.get(id)).over and time.monotonic() < until:  # noqa: ASYNC110
         await asyncio.sleep(LOOK_SECONDS)
+    names = own_folders(service.place)
     shown = standing.flips[start : start + limit]
     more = start + limit < len(standing.flips)
     return told(
         RegradeTold(
-            **_row(standing).model_dump(),
+            **_row(standing, names).model_dump(),
             summary=[FlipsCounted(**asdict(each)) for each in standing.summary],
             flips=[FlipTold(**asdict(flip)) for flip in shown],
             cursor=_cursor(start + limit) if more else None,
-            notes=list(standing.notes),
+            notes=[without_paths(line, names) for line in standing.notes],
         )
     )
 
@@ -172,8 +187,11 @@ async def cancel_regrade(id: Id, regrades: KnownRegrades, who: Who) -> Response:
     return Response(status_code=204)
 
 
-def _row(standing: Standing) -> RegradeRow:
-    return RegradeRow(**{name: getattr(standing, name) for name in _ROW})
+def _row(standing: Standing, names: Sequence[str]) -> RegradeRow:
+    values = {name: getattr(standing, name) for name in _ROW}
+    if standing.reason is not None:
+        values["reason"] = without_paths(standing.reason, names)
+    return RegradeRow(**values)
 
 
 def _cursor(place: int) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-import opsdrill
 from opsdrill.api.answers import (
     Has,
     MaybeExpected,
@@ -21,13 +19,14 @@ from opsdrill.api.answers import (
 )
 from opsdrill.api.bodies import json_body, text_body
 from opsdrill.api.entry import Who, needs
-from opsdrill.api.known import Key, Known
-from opsdrill.api.problems import answers, folder_names, item
-from opsdrill.api.service import Served, Service
+from opsdrill.api.known import LIGHT, Key, Known, heavy, light
+from opsdrill.api.problems import answers, item
+from opsdrill.api.service import Served
 from opsdrill.app import scenario_archive, scenarios
 from opsdrill.app.editing import Shown
 from opsdrill.app.library_rows import Row
 from opsdrill.app.merge_patch import merged
+from opsdrill.app.own_folders import own_folders
 from opsdrill.app.scenario_files import BYTES_LIMIT
 from opsdrill.errors import InvalidInput, Problem
 from opsdrill.scenarios.load import LoadedScenario
@@ -79,7 +78,7 @@ async def list_scenarios(
     page = await service.call(
         library.page, search=search, tag=tag, origin=origin, limit=limit, cursor=cursor
     )
-    names = _names(service)
+    names = own_folders(service.place)
     return ScenarioPage(scenarios=[_row(row, names) for row in page.rows], cursor=page.cursor)
 
 
@@ -117,7 +116,6 @@ async def create_scenario(request: Request, library: Known, service: Served, who
 async def validate_scenario(
     request: Request,
     library: Known,
-    service: Served,
     key: Annotated[
         str | None,
         Query(max_length=100, description="Whose files are meant, if not of the text's own key."),
@@ -133,7 +131,8 @@ async def validate_scenario(
     except InvalidInput as error:
         found = error.problems
     else:
-        whole, found = await service.call(library.check, text, json=json, key=key, notes=notes)
+        call = heavy if notes or len(text) > LIGHT else light
+        whole, found = await call(request, library.check, text, json=json, key=key, notes=notes)
     return told(
         Validated(
             valid=whole is not None and all(problem.severity != "error" for problem in found),
@@ -277,12 +276,6 @@ async def patch_scenario(
 async def delete_scenario(*, key: Key, library: Known, service: Served, wanted: Seen) -> Response:
     await edited(service, library.delete, key, expected=wanted)
     return Response(status_code=204)
-
-
-def _names(service: Service) -> list[str]:
-    place = service.place
-    own = [place.folder / folder for folder in place.settings.scenarios or ()]
-    return folder_names([place.home, place.folder, Path(opsdrill.__file__).parent, *own])
 
 
 def _row(row: Row, names: list[str]) -> ScenarioRow:

@@ -7,7 +7,7 @@ import base64
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ import httpx
 import pytest
 from tests.unit.api.conftest import Api
 
+from opsdrill.api.answers import UPLOADS
+
 V1 = "/api/v1"
+GOLDEN = Path(__file__).parents[2] / "golden" / "importers"
 FORBIDS = {
     "label": "no rm",
     "validator": "pattern_match",
@@ -371,3 +374,40 @@ async def test_a_slow_pattern_ends_and_says_so(api: Api, monkeypatch: pytest.Mon
     assert answer.status_code == 200
     told = answer.json()
     assert told["exhausted"] or told["limits"]
+
+
+async def test_too_many_uploads_at_once_are_refused(api: Api, tmp_path: Path) -> None:
+    """A slow sender holds one of a bounded number of places, and gives it back."""
+    client = api.client("run")
+    gate = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await gate.wait()
+
+    slow = [
+        asyncio.create_task(client.post(f"{V1}/records", content=slowly())) for _ in range(UPLOADS)
+    ]
+    while len(list(tmp_path.glob("home/uploads/*"))) < UPLOADS:
+        await asyncio.sleep(0.01)
+    more = await client.post(f"{V1}/records", content=b"{}")
+    assert (more.status_code, more.headers["retry-after"]) == (503, "10")
+    gate.set()
+    assert {answer.status_code for answer in await asyncio.gather(*slow)} <= {422, 503}
+    assert (await client.post(f"{V1}/records", content=b"{}")).status_code == 422
+    assert list(tmp_path.glob("home/uploads/*")) == []
+
+
+async def test_what_breaks_off_is_kept_as_far_as_it_goes_and_names_no_folder(
+    api: Api, tmp_path: Path
+) -> None:
+    """The warnings of an importer are told, and stand in the run, without where the file lay."""
+    whole = (GOLDEN / "codex" / "rollout.jsonl").read_bytes()
+    client = api.client("run")
+    answer = await client.post(f"{V1}/records?host=web-01&name=s.jsonl", content=whole[:-40])
+    assert answer.status_code == 201, answer.text
+    run = answer.json()["runs"][0]["run"]
+    shown = [answer.text, (await client.get(f"{V1}/runs/{run}")).text]
+    shown.append((await client.get(f"{V1}/runs/{run}/record")).text)
+    assert answer.json()["runs"][0]["warnings"]
+    assert all(str(tmp_path) not in text and "uploads" not in text for text in shown)
