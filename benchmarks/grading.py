@@ -10,11 +10,13 @@ Then, over records in this process's memory, by seconds of CPU: a plain loop of 
 same counts and spans, `re2.Set` for each value and nothing else, and grading. Then more runs, up to
 a hundred thousand: the same thousand records of the store again and again.
 
-All must find the same. Prints medians in seconds and peak memory in MB of a process with all its
-children (proportional: what several share counts once). Fails unless OpsDrill takes, from stored
-records to verdicts, at most a twentieth of the time of the fastest peer without start-up and a
-fifth with it; unless grading in memory takes at most a fifth of the plain loop and twice the bare
-set; when time grows faster than the number of runs; and when a peer is missing.
+All must find the same. Prints medians in seconds, of the clock and of CPU, and peak memory in MB of
+a process with all its children (proportional: what several share counts once). Fails unless
+OpsDrill takes, from stored records to verdicts, at most a twentieth of the time of the fastest peer
+without start-up and a fifth with it; unless grading in memory takes at most a fifth of the plain
+loop and twice the bare set; when time grows faster than the number of runs; and when a peer is
+missing. Where others use the processors too, the ratios of CPU tell more than those of the clock:
+OpsDrill divides its seconds by the number of processors, and the peers do not.
 
 Takes Node.js 20 with npm, and the package indexes of pip and npm once: the peers are kept in
 ~/.cache/opsdrill-bench.
@@ -27,13 +29,14 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,15 +175,25 @@ def inspect_passed(python: Path, log: Path, runs: int) -> float:
     return float(said.stdout) * runs
 
 
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of the clock and of CPU, and the most megabytes, where it was weighed."""
+
+    wall: float
+    cpu: float
+    megabytes: float = 0.0
+
+
 def ask(
-    name: str, peer: Peer, count: int, folder: Path, *, weigh: bool = False
-) -> tuple[float, float]:
-    """Seconds and megabytes of a peer's process for so many runs.
+    name: str, peer: Peer, count: int, folder: Path, *, weigh_every: float | None = None
+) -> Taken:
+    """What a peer's process takes for so many runs.
 
     Raises:
         SystemExit: it failed.
     """
     before = children(os.getpid())
+    spent = cpu_of_children()
     environment = {**os.environ, **peer.environment(count), "PYTHONPATH": str(HERE.parent)}
     with (folder / "printed").open("wb") as printed:
         started = time.perf_counter()
@@ -188,13 +201,18 @@ def ask(
             peer.words(count), stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
             cwd=folder, env=environment,
         )  # fmt: skip
-        scale = Scale(before) if weigh else None
+        scale = Scale(before, weigh_every) if weigh_every else None
         process.wait()
         whole = time.perf_counter() - started
     megabytes = scale.stop() if scale is not None else 0.0
     if process.returncode:
         raise SystemExit(f"{name} failed:\n{(folder / 'printed').read_text(errors='replace')}")
-    return whole, megabytes
+    return Taken(whole, cpu_of_children() - spent, megabytes)
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def check(name: str, peer: Peer, expected: int) -> None:
@@ -244,10 +262,14 @@ def stored(home: Path) -> list[AnyRecord]:
 
 @dataclass(frozen=True)
 class Figure:
-    """Seconds of a process, of the same for one run, and the most megabytes."""
+    """Seconds of a process, of the same for one run, and the most megabytes.
+
+    `cpu_net` is in seconds of CPU.
+    """
 
     whole: float
     start: float
+    cpu_net: float
     megabytes: float
 
     @property
@@ -257,30 +279,38 @@ class Figure:
 
 def measure(folder: Path, runs: int, rounds: int, expected: int) -> dict[str, Figure]:
     peers = peers_of(folder, runs)
-    wholes: dict[str, list[float]] = {}
-    starts: dict[str, list[float]] = {}
+    wholes: dict[str, list[Taken]] = {}
+    starts: dict[str, list[Taken]] = {}
     megabytes = {}
     for name, peer in peers.items():  # also warms caches up
-        starts[name] = [ask(name, peer, 1, folder)[0]]
-        whole, megabytes[name] = ask(name, peer, runs, folder, weigh=True)
+        starts[name] = [ask(name, peer, 1, folder)]
+        whole = ask(name, peer, runs, folder, weigh_every=0.05)
         check(name, peer, expected)
-        wholes[name] = [whole]
-        print(f"{name:20}{whole:8.1f} s {megabytes[name]:8.0f} MB", flush=True)
-    again = {OURS, min((name for name in peers if name != OURS), key=lambda name: wholes[name])}
+        wholes[name], megabytes[name] = [whole], whole.megabytes
+        print(f"{name:20}{whole.wall:8.1f} s {whole.megabytes:8.0f} MB", flush=True)
+    others = (name for name in peers if name != OURS)
+    again = {OURS, min(others, key=lambda name: wholes[name][0].wall)}
     for name in again:
         wholes[name], starts[name] = [], []
     for _ in range(rounds):
         for name in sorted(again):
-            starts[name].append(ask(name, peers[name], 1, folder)[0])
-            wholes[name].append(ask(name, peers[name], runs, folder)[0])
+            starts[name].append(ask(name, peers[name], 1, folder))
+            wholes[name].append(ask(name, peers[name], runs, folder))
+    return {name: figure(wholes[name], starts[name], megabytes[name]) for name in peers}
+
+
+def figure(wholes: Sequence[Taken], starts: Sequence[Taken], megabytes: float) -> Figure:
     median = statistics.median
-    return {
-        name: Figure(median(wholes[name]), median(starts[name]), megabytes[name]) for name in peers
-    }
+    return Figure(
+        whole=median(taken.wall for taken in wholes),
+        start=median(taken.wall for taken in starts),
+        cpu_net=median(taken.cpu for taken in wholes) - median(taken.cpu for taken in starts),
+        megabytes=megabytes,
+    )
 
 
-def growth(folder: Path, first: Figure, runs: int, most: int) -> tuple[float, float]:
-    """How much longer a run takes among the most runs than among the first; and megabytes."""
+def growth(folder: Path, first: Figure, runs: int, most: int) -> float:
+    """How much longer a run takes among the most runs than among the first."""
     peer = Peer(
         lambda count: [
             *(sys.executable, str(PEERS / "opsdrill_grade.py"), str(folder / "home")),
@@ -288,20 +318,26 @@ def growth(folder: Path, first: Figure, runs: int, most: int) -> tuple[float, fl
         ],
         lambda: 0,
     )
-    whole, megabytes = ask(OURS, peer, most, folder, weigh=True)
-    grown = ((whole - first.start) / most) / (first.net / runs)
-    print(f"{most} runs: {whole:.1f} s, {grown:.2f} times as long a run, {megabytes:.0f} MB")
-    return grown, megabytes
+    taken = ask(OURS, peer, most, folder, weigh_every=1.0)
+    grown = ((taken.wall - first.start) / most) / (first.net / runs)
+    print(
+        f"{most} runs: {taken.wall:.1f} s, {grown:.2f} times as long a run, "
+        f"{taken.megabytes:.0f} MB"
+    )
+    return grown
 
 
 def report(figures: dict[str, Figure], loops: dict[str, float], grown: float) -> bool:
     """Print all figures; whether OpsDrill keeps its ratios."""
     ours = figures[OURS]
-    print(f"{'median seconds':20}{'process':>9}{'start':>8}{'net':>8}{'ratio':>8}{'MB':>7}")
+    print(
+        f"{'median seconds':20}{'process':>9}{'start':>8}{'net':>8}{'ratio':>8}"
+        f"{'net CPU':>9}{'ratio':>8}{'MB':>7}"
+    )
     for name, of in figures.items():
         print(
             f"{name:20}{of.whole:9.2f}{of.start:8.2f}{of.net:8.2f}{of.net / ours.net:8.1f}"
-            f"{of.megabytes:7.0f}"
+            f"{of.cpu_net:9.2f}{of.cpu_net / ours.cpu_net:8.1f}{of.megabytes:7.0f}"
         )
     print(f"{'in memory':20}{'ms a run':>9}")
     for name, milliseconds in loops.items():
@@ -334,7 +370,7 @@ def main() -> int:
         expected = keep(folder, given.runs)
         figures = measure(folder, given.runs, given.rounds, expected)
         loops = in_memory.measure(stored(folder / "home"), 3 * given.rounds)
-        grown, _ = growth(folder, figures[OURS], given.runs, given.most)
+        grown = growth(folder, figures[OURS], given.runs, given.most)
         return 0 if report(figures, loops, grown) else 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)

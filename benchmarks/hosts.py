@@ -189,10 +189,12 @@ class Scale:
 
     Args:
         without: children of this process that do not count, nor what they started.
+        every: seconds from one look to the next; weighing large processes takes time of theirs.
     """
 
-    def __init__(self, without: set[int]) -> None:
+    def __init__(self, without: set[int], every: float = _SAMPLE_SECONDS) -> None:
         self._without = without
+        self._every = every
         self._most = 0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._weigh)
@@ -205,7 +207,7 @@ class Scale:
         return self._most / 1024
 
     def _weigh(self) -> None:
-        while not self._done.wait(_SAMPLE_SECONDS):
+        while not self._done.wait(self._every):
             waiting = list(children(os.getpid()) - self._without)
             total = 0
             while waiting:
