@@ -14,6 +14,9 @@ SECONDS = 60.0
 ADDRESSES = 10_000
 """Addresses that are remembered; past them the one that failed longest ago is forgotten."""
 
+MOST_NAME = 100
+"""Characters of what is no address, as a proxy may say."""
+
 
 class Attempts:
     """Counts failures by address, in bounded memory. Used on the loop's thread alone.
@@ -66,7 +69,7 @@ def counted_address(host: str | None) -> str:
     try:
         address = ipaddress.ip_address(host or "")
     except ValueError:
-        return host or ""
+        return (host or "")[:MOST_NAME]
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
     if address.ipv4_mapped is not None:

@@ -21,7 +21,7 @@ from opsdrill.api import problems
 from opsdrill.api.entry import OPEN, SAFE, known
 from opsdrill.api.limits import BODY_BYTES, STRANGER_BYTES, Body
 from opsdrill.api.metrics import Metrics
-from opsdrill.api.problems import Refused
+from opsdrill.api.problems import Carried, Refused
 from opsdrill.api.service import Service
 
 AT_ONCE = 1000
@@ -84,7 +84,12 @@ class Guard:
         async def admit() -> int:
             if (scope["method"], scope["path"]) in OPEN:
                 return STRANGER_BYTES
-            await known(connection, self._service)
+            try:
+                await known(connection, self._service)
+            except Refused:
+                raise
+            except Exception as error:
+                raise Carried(error) from error
             return BODY_BYTES
 
         try:
@@ -103,6 +108,13 @@ class Guard:
         """Refuse what no route may get. Raises Refused."""
         if self._under_way > AT_ONCE:
             raise Refused(503, "too many requests at once; try again", headers={"Retry-After": "1"})
+        if {"content-length", "transfer-encoding"} <= set(connection.headers):
+            # Somebody before us may have seen another end of it than we do.
+            raise Refused(
+                400,
+                "a body has a length or comes in pieces, not both",
+                headers={"Connection": "close"},
+            )
         host = _host(connection)
         if host not in self._service.hosts:
             raise Refused(

@@ -104,6 +104,14 @@ class Refused(HTTPException):
         self.errors = tuple(errors)
 
 
+class Carried(HTTPException):
+    """Carries an exception through the framework, which hides any that arises as a body is read."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(500)
+        self.error = error
+
+
 def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of an operation, for the OpenAPI document.
 
@@ -146,6 +154,12 @@ def install(application: FastAPI, folders: Sequence[Path]) -> None:
         assert isinstance(error, Refused)
         return refusal(request, error)
 
+    async def carried(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Carried)
+        if isinstance(error.error, OpsDrillError):
+            return await of_ours(request, error.error)
+        return unforeseen(request, error.error)
+
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.detail == _UNREAD:
@@ -165,6 +179,7 @@ def install(application: FastAPI, folders: Sequence[Path]) -> None:
 
     application.add_exception_handler(OpsDrillError, of_ours)
     application.add_exception_handler(Refused, refused)
+    application.add_exception_handler(Carried, carried)
     application.add_exception_handler(HTTPException, of_http)
     application.add_exception_handler(RequestValidationError, of_validation)
 

@@ -58,6 +58,16 @@ async def test_what_is_no_http_is_told_in_the_shape_of_all_errors(
     assert (told["status"], told["type"]) == (400, "urn:opsdrill:problem:bad-request")
 
 
+async def test_a_body_has_one_end(server: Served) -> None:
+    """[A5.3] Of two that differ a proxy may have seen the other: nothing behind it is a request."""
+    said = await server.said(
+        b"POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + GET + b"\r\n"
+    )
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert said.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"GET /hea", GET, GET + b"X: y\r\n"])
 async def test_a_head_that_does_not_come_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes

@@ -49,6 +49,7 @@ def test_memory_is_bounded() -> None:
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
         ("testclient", "testclient"),
+        ("x" * 5000, "x" * 100),
         (None, ""),
     ],
 )

@@ -17,6 +17,8 @@ from tests.unit.api.test_api_entry import ASKED, refused
 from opsdrill.api import limits
 from opsdrill.api.entry import needs
 from opsdrill.api.limits import BODY_BYTES, DEPTH, STRANGER_BYTES, too_deep
+from opsdrill.app.access import Access
+from opsdrill.errors import StoreError
 
 JSON = {"content-type": "application/json"}
 
@@ -114,6 +116,23 @@ async def test_nothing_is_read_of_who_is_not_known(api: Api) -> None:
     answer = await api.client().post("/api/v1/tokens", content=pieces(), headers=JSON)
     refused(answer, 401, "a token is needed")
     assert read == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(StoreError("the disk is full"), 503), (KeyError("x"), 500)]
+)
+async def test_that_it_cannot_be_known_who_calls_is_no_mistake_of_the_body(
+    api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    """[A6.1] The framework would say that the body is broken."""
+
+    def fail(secret: str) -> None:
+        raise error
+
+    monkeypatch.setattr(Access, "by_token", lambda _access, secret: fail(secret))
+    answer = await api.client("admin").post("/api/v1/tokens", json=ASKED)
+    assert answer.status_code == status
+    assert answer.json()["status"] == status
 
 
 async def test_a_login_is_short(api: Api) -> None:

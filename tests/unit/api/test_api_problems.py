@@ -14,7 +14,7 @@ from tests.unit.api.conftest import Api
 from opsdrill import errors
 from opsdrill.api import problems
 from opsdrill.api.entry import needs
-from opsdrill.api.problems import folder_names, without_paths
+from opsdrill.app.own_folders import folder_names, without_paths
 from opsdrill.wire.body import Asked
 from opsdrill.wire.problems import ProblemDetails
 
