@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import RLock
 
@@ -13,17 +11,16 @@ from opsdrill.hosts.lease import LEASE_SECONDS
 from opsdrill.model.event import JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
-from opsdrill.model.result import PHASES, Grade, Phase, Result, RunState
+from opsdrill.model.result import Grade, Phase, Result, RunState
 from opsdrill.model.run import RunSpec
-from opsdrill.model.scenario import Scenario
 from opsdrill.store import course
-from opsdrill.store.cursor import check_limit, decode, encode, microseconds
-from opsdrill.store.documents import ANSWERS, GRADE, RECORD, SPEC, dump
+from opsdrill.store.cursor import check_limit, decode, encode
 from opsdrill.store.lease_course import Gone
 from opsdrill.store.memory_access import MemoryAccess
 from opsdrill.store.memory_files import MemoryFiles
 from opsdrill.store.memory_leases import LeaseRows, MemoryLeases
 from opsdrill.store.memory_requests import MemoryRequests
+from opsdrill.store.memory_runs import MemoryRun, batch_row, fits
 from opsdrill.store.memory_shelf import MemoryShelf
 from opsdrill.store.store import (
     BatchPage,
@@ -41,92 +38,6 @@ from opsdrill.store.store import (
 FOUND_LIMIT = 20
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """What one attempt left behind."""
-
-    phases: dict[str, Phase] = field(default_factory=dict)
-    events: dict[int, JobEvent] = field(default_factory=dict)
-    record: JobRecord | None = None
-    answers: list[HostAnswer] | None = None
-    steps: dict[str, list[HostAnswer]] = field(default_factory=dict)
-    hosts: dict[str, HostFacts] = field(default_factory=dict)
-    changed: dict[str, tuple[ChangedFile, ...]] = field(default_factory=dict)
-    result: Result | None = None
-
-
-@dataclass(slots=True)
-class _Run:
-    number: int
-    spec: RunSpec
-    state: RunState = "planned"
-    attempt: int = 0
-    owner: Owner | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    attempts: dict[int, _Attempt] = field(default_factory=dict)
-    grades: list[StoredGrade] = field(default_factory=list)
-
-    def of(self, attempt: int) -> _Attempt:
-        return self.attempts.setdefault(attempt, _Attempt())
-
-    @property
-    def latest(self) -> _Attempt:
-        return self.of(self.attempt)
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Where it stands in a listing."""
-        return microseconds(self.spec.created_at), self.number
-
-    def phases(self) -> tuple[Phase, ...]:
-        found = self.latest.phases.values()
-        return tuple(sorted(found, key=lambda phase: PHASES.index(phase.name)))
-
-    def result(self) -> Result | None:
-        result = self.latest.result
-        if result is None or self.state != "done":
-            return result
-        if not self.grades or self.grades[-1].cause == "run":
-            return result
-        first = self.grades[0].grade if self.grades[0].cause == "run" else None
-        return course.regraded(result, first, self.grades[-1].grade)
-
-    def sealed(self) -> Sealed:
-        kept, grade = self.latest, self.grades[-1].grade if self.grades else None
-        answers = None if kept.answers is None else tuple(kept.answers)
-        return Sealed(
-            run=self.spec.id,
-            state=self.state,
-            scenario=self.spec.scenario.key,
-            spec=dump(SPEC, self.spec),
-            record=None if kept.record is None else dump(RECORD, kept.record),
-            answers=None if answers is None else dump(ANSWERS, answers),
-            latest=None if grade is None else dump(GRADE, grade),
-        )
-
-    def row(self) -> RunRow:
-        spec, result = self.spec, self.result()
-        return RunRow(
-            id=spec.id,
-            batch=spec.batch,
-            scenario=spec.scenario.key,
-            title=course.clipped(spec.scenario.title),
-            agent=str(spec.agent),
-            lab=spec.lab.name,
-            repeat=spec.repeat,
-            state=self.state,
-            verdict=result.verdict if result else None,
-            fault=result.fault if result else None,
-            reason=course.clipped(result.reason) if result else "",
-            compliance=course.pair(result.compliance) if result else None,
-            remediation=course.pair(result.remediation) if result else None,
-            after_agent=bool(result and result.after_agent),
-            created_at=spec.created_at,
-            ended_at=self.ended_at,
-        )
-
-
 class MemoryStore:
     """A `Store` in this process's memory; several threads may use it at once.
 
@@ -137,7 +48,7 @@ class MemoryStore:
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
         self._lock = RLock()
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, MemoryRun] = {}
         self._files = MemoryFiles()
         self._planned = 0
         self._shelf = MemoryShelf(self._files, self._lock, clock)
@@ -157,7 +68,7 @@ class MemoryStore:
                 return
             self._files.use(("run", spec.id), f"run {spec.id}", spec.files)
             self._planned += 1
-            self._runs[spec.id] = _Run(self._planned, spec, owner=owner)
+            self._runs[spec.id] = MemoryRun(self._planned, spec, owner=owner)
 
     def add(
         self,
@@ -273,7 +184,7 @@ class MemoryStore:
     def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
-        runs: dict[str, list[_Run]] = {}
+        runs: dict[str, list[MemoryRun]] = {}
         with self._lock:
             for kept in self._runs.values():
                 if kept.spec.batch is not None:
@@ -281,7 +192,7 @@ class MemoryStore:
             # A batch stands where its first run stands.
             places = {min(kept.place for kept in group): batch for batch, group in runs.items()}
             behind = [place for place in sorted(places, reverse=True) if not after or place < after]
-            rows = tuple(_batch_row(places[at], runs[places[at]]) for at in behind[:limit])
+            rows = tuple(batch_row(places[at], runs[places[at]]) for at in behind[:limit])
         return BatchPage(rows, encode(*behind[limit - 1]) if len(behind) > limit else None)
 
     def batch(self, id: str) -> BatchRow:
@@ -289,7 +200,7 @@ class MemoryStore:
             runs = self._wanted(RunFilter(batch=id))
             if not runs:
                 raise NotThere("batch", id)
-            return _batch_row(id, runs)
+            return batch_row(id, runs)
 
     def delete(self, run: str) -> None:
         with self._lock:
@@ -406,14 +317,14 @@ class MemoryStore:
 
     # parts
 
-    def _wanted(self, filter: RunFilter) -> list[_Run]:
-        return [kept for kept in self._runs.values() if _fits(kept, filter)]
+    def _wanted(self, filter: RunFilter) -> list[MemoryRun]:
+        return [kept for kept in self._runs.values() if fits(kept, filter)]
 
-    def _end(self, kept: _Run, result: Result, ended_at: datetime) -> None:
+    def _end(self, kept: MemoryRun, result: Result, ended_at: datetime) -> None:
         kept.state, kept.ended_at = result.state, ended_at
         kept.latest.result = result
 
-    def _put_grade(self, kept: _Run, grade: Grade, cause: str, by: str | None) -> int:
+    def _put_grade(self, kept: MemoryRun, grade: Grade, cause: str, by: str | None) -> int:
         number = len(kept.grades) + 1
         kept.grades.append(StoredGrade(number, grade, cause, self._clock(), by))
         return number
@@ -425,36 +336,3 @@ def _seq(item: tuple[int, JobEvent]) -> int:
 
 def _place(item: tuple[tuple[int, int], RunRow]) -> tuple[int, int]:
     return item[0]
-
-
-def _fits(kept: _Run, filter: RunFilter) -> bool:
-    spec, row = kept.spec, kept.row()
-    return (
-        all(
-            wanted is None or getattr(row, name) == wanted
-            for name in ("scenario", "agent", "state", "verdict", "batch", "fault")
-            for wanted in [getattr(filter, name)]
-        )
-        and _has_tag(spec.scenario, filter.scenario_tag)
-        and all(spec.labels.get(name) == value for name, value in filter.labels)
-        and (filter.since is None or spec.created_at >= filter.since)
-        and (filter.until is None or spec.created_at < filter.until)
-    )
-
-
-def _has_tag(scenario: Scenario, tag: str | None) -> bool:
-    known = (course.clipped_mark(one) for one in scenario.tags)
-    return tag is None or course.clipped_mark(tag) in known
-
-
-def _batch_row(id: str, runs: Sequence[_Run]) -> BatchRow:
-    rows = [kept.row() for kept in runs]
-    return BatchRow(
-        id=id,
-        created_at=min(row.created_at for row in rows),
-        runs=len(rows),
-        states=Counter(row.state for row in rows),
-        verdicts=Counter(row.verdict for row in rows if row.verdict is not None),
-        scenarios=tuple(sorted({row.scenario for row in rows})),
-        agents=tuple(sorted({row.agent for row in rows})),
-    )

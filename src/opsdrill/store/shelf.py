@@ -52,9 +52,12 @@ class ScenarioRow:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioVersion:
+    """A version without its content; the fields are those of `KeptScenario`."""
+
     number: int
     version: str
     created_at: datetime
+    """When this version was made."""
     by: str | None
     key: str
 
@@ -104,8 +107,8 @@ class Shelf(Protocol):
         """Keep a scenario's next version; the same content as before makes none.
 
         Args:
-            key: the scenario's key; a `scenario` with another key is renamed to it by nobody.
-            scenario: as in `create`.
+            key: the scenario's key.
+            scenario: as in `create`; its key must be the same.
             version: as in `create`.
             files: as in `create`.
             by: as in `create`.
