@@ -340,3 +340,16 @@ def test_filters_stay_in_the_address() -> None:
     assert filters.query(cursor="c") == f"{filters.query()}&cursor=c"
     assert Filters().query() == ""
     assert (Filters().any, filters.any) == (False, True)
+
+
+async def test_a_reason_names_no_folder_of_the_server(pages: Pages) -> None:
+    spec, record, result, grade = hostile_run()
+    folder = str(pages.service.place.folder)
+    named = {"reason": f"{folder}/scenarios/x cannot be read"}
+    told = grade.model_copy(update=named)
+    pages.service.store.add(spec, record, [], result.model_copy(update=named), told)
+    async with pages.logged_in() as (browser, _):
+        for path in ("/runs", f"/runs/rows?run={spec.id}", "/batches/hostile-batch"):
+            page = (await browser.get(path)).text
+            assert "x cannot be read" in page
+            assert folder not in page

@@ -15,6 +15,7 @@ from opsdrill.model.result import RunState, Verdict
 from opsdrill.store.store import BatchRow, RunFilter
 from opsdrill.web.entry import needs
 from opsdrill.web.render import page
+from opsdrill.web.rows import told_rows
 from opsdrill.web.sure import confirmed, question
 
 ROWS = 50
@@ -72,7 +73,7 @@ async def _shown(service: Service, batch: str) -> dict[str, object]:
         "counts": counts(row),
         "going": going(row),
         "errored": row.verdicts.get("error", 0) + row.states.get("interrupted", 0),
-        "rows": found.rows,
+        "rows": told_rows(service.place, found.rows),
         "more": found.cursor is not None,
     }
 

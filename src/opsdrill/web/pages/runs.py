@@ -20,6 +20,7 @@ from opsdrill.errors import NotThere, UsageError
 from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store
 from opsdrill.web.entry import needs
 from opsdrill.web.render import page
+from opsdrill.web.rows import told_rows
 
 ROWS = 50
 COUNTED = 10_000
@@ -140,7 +141,7 @@ async def runs(
         wrong = error
     values = {
         "filters": filters,
-        "rows": found.rows,
+        "rows": told_rows(service.place, found.rows),
         "next": found.cursor,
         "cursor": cursor,
         "count": count,
@@ -163,7 +164,7 @@ async def rows(
 ) -> Response:
     """The rows of some runs as they are now, and what is asked for next."""
     found = await service.call(_fresh, service.store, run)
-    values = {"rows": found, "unfinished": _unfinished(found)}
+    values = {"rows": told_rows(service.place, found), "unfinished": _unfinished(found)}
     return page(request, "parts/fresh_rows.html", values)
 
 

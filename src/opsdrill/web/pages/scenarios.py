@@ -18,6 +18,7 @@ from opsdrill.scenarios.catalogue import Origin
 from opsdrill.store.store import RunFilter, RunRow, Store
 from opsdrill.web.entry import needs
 from opsdrill.web.render import page
+from opsdrill.web.rows import told_rows
 from opsdrill.web.sure import confirmed, question
 
 ROWS = 50
@@ -118,7 +119,7 @@ async def _page_of(service: Served, library: Known, shown: Shown) -> dict[str, o
         "rules": [rule_shown(rule) for rule in whole.validation],
         "versions": versions,
         "latest": versions[0].number,
-        "rows": runs.rows,
+        "rows": told_rows(service.place, runs.rows),
     }
 
 
