@@ -132,35 +132,49 @@ def install(application: FastAPI, folders: Sequence[Path]) -> None:
     Args:
         folders: folders of this machine, which no answer may name.
     """
-    names = folder_names(folders)
+    told = _Told(folder_names(folders))
+    application.add_exception_handler(OpsDrillError, told.ours)
+    application.add_exception_handler(Refused, told.refused)
+    application.add_exception_handler(Carried, told.carried)
+    application.add_exception_handler(HTTPException, told.of_http)
+    application.add_exception_handler(RequestValidationError, told.of_validation)
 
-    async def of_ours(request: Request, error: Exception) -> Response:
+
+class _Told:
+    """The answers to exceptions, in which none of these folders is named."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    async def ours(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, OpsDrillError)
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
         if status == 500:
             return unforeseen(request, error)
         if status == 409 and "if-match" in request.headers:
             status = 412
+        if status == 503:
+            log.warning("request %s: %s", request_id(request), error.message)
         found = error.problems if isinstance(error, InvalidInput) else ()
         return answer(
             request,
             status,
-            without_paths(error.message, names),
-            hint=without_paths(error.hint, names) if error.hint else None,
-            errors=[item(problem, names) for problem in found],
+            without_paths(error.message, self._names),
+            hint=without_paths(error.hint, self._names) if error.hint else None,
+            errors=[item(problem, self._names) for problem in found],
         )
 
-    async def refused(request: Request, error: Exception) -> Response:
+    async def refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
         return refusal(request, error)
 
-    async def carried(request: Request, error: Exception) -> Response:
+    async def carried(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Carried)
         if isinstance(error.error, OpsDrillError):
-            return await of_ours(request, error.error)
+            return await self.ours(request, error.error)
         return unforeseen(request, error.error)
 
-    async def of_http(request: Request, error: Exception) -> Response:
+    async def of_http(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.detail == _UNREAD:
             unread = [ProblemItem(path="", message="is JSON that cannot be read")]
@@ -171,17 +185,11 @@ def install(application: FastAPI, folders: Sequence[Path]) -> None:
         )
         return answer(request, error.status_code, detail, headers=error.headers)
 
-    async def of_validation(request: Request, error: Exception) -> Response:
+    async def of_validation(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         items = [_validation_item(found) for found in error.errors()[:_LISTED]]
         first = f": {items[0].path} {items[0].message}".rstrip() if items else ""
         return answer(request, 422, f"the request is refused{first}", errors=items)
-
-    application.add_exception_handler(OpsDrillError, of_ours)
-    application.add_exception_handler(Refused, refused)
-    application.add_exception_handler(Carried, carried)
-    application.add_exception_handler(HTTPException, of_http)
-    application.add_exception_handler(RequestValidationError, of_validation)
 
 
 def refusal(request: HTTPConnection, refused: Refused) -> Response:

@@ -74,6 +74,15 @@ async def test_each_exception_has_its_status(failing: Api, name: str) -> None:
         assert told.hint == getattr(error, "hint", None)
 
 
+async def test_what_cannot_be_used_now_is_in_the_log_too(
+    failing: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[A6.3] With the folders that the answer does not name."""
+    caplog.set_level(logging.WARNING)
+    answer = await failing.client("read").put("/raise/store")
+    assert f"request {answer.headers['x-request-id']}: the disk is full" in caplog.text
+
+
 async def test_a_conflict_of_an_editor_is_412(failing: Api) -> None:
     """[A6.1] Who said which version was seen is told that it changed."""
     answer = await failing.client("read", if_match='"1"').put("/raise/conflict")
