@@ -130,10 +130,10 @@ async def by_token(request: HTTPConnection, service: Service, secret: str) -> Ca
     )
 
 
-def check_attempts(service: Service, address: str, hashed: str | None) -> None:
+def check_attempts(service: Service, address: str, hashed: str) -> None:
     """Refuse an address that failed too often; a secret that was right from it goes on."""
     wait = service.attempts.wait(address)
-    if wait and not (hashed and service.attempts.was_right(address, hashed)):
+    if wait and not service.attempts.was_right(address, hashed):
         raise Refused(
             429,
             f"too many wrong tokens from this address; try again in {wait} seconds",

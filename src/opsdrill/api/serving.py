@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -136,8 +136,8 @@ async def _until_braked(
         await working
 
 
-async def _first(task: asyncio.Task[None], braked: object) -> None:
-    waiting = asyncio.ensure_future(braked)  # type: ignore[call-overload]
+async def _first(task: asyncio.Task[None], braked: Coroutine[None, None, None]) -> None:
+    waiting = asyncio.create_task(braked)
     await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     with suppress(asyncio.CancelledError):

@@ -139,7 +139,7 @@ async def begun(request: Request, service: Service, token: str) -> LoggedIn:
         Refused: the token lets nobody in, or the address failed too often.
     """
     address, hashed = entry.address_of(request), digest(token)
-    entry.check_attempts(service, address, None)
+    entry.check_attempts(service, address, hashed)
     found = await service.call(service.access.log_in, token)
     entry.noted(service, address, hashed, found.caller if isinstance(found, LoggedIn) else found)
     assert isinstance(found, LoggedIn)
@@ -149,6 +149,7 @@ async def begun(request: Request, service: Service, token: str) -> LoggedIn:
 def set_cookie(
     request: Request, service: Service, response: Response, value: str, age: timedelta
 ) -> None:
+    """Have the browser hold what vouches for its session, for so long; no time at all ends it."""
     response.set_cookie(
         entry.cookie_name(request, service),
         value,
