@@ -61,7 +61,7 @@ def run_detail(
         attempt=run.attempt,
         started_at=run.started_at,
         phases=[told_phase(phase, folders) for phase in run.phases],
-        waits_for=waits_for,
+        waits_for=without_paths(waits_for, folders) if waits_for else None,
         warnings=list(result.warnings) if result else [],
         links={part: f"{address}/{part}" for part in PARTS},
     )

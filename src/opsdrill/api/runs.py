@@ -20,7 +20,7 @@ from opsdrill.app import history
 from opsdrill.app.live import LiveOrder
 from opsdrill.app.own_folders import own_folders
 from opsdrill.app.run_rows import row_of
-from opsdrill.store.store import Order
+from opsdrill.store.store import Order, StoredRun
 from opsdrill.wire.runs import RunDetail, RunList, RunRetried, RunsAsked, RunsStarted, RunTold
 
 router = APIRouter(tags=["runs"])
@@ -125,15 +125,16 @@ async def list_runs(
     **needs("read"),
 )
 async def read_run(run: RunId, service: Served) -> Response:
-    return told(await service.call(_detail, service, run))
-
-
-def _detail(service: Service, run: str) -> RunDetail:
-    with history.there(run):
-        kept = service.store.get(run)
+    kept = await service.call(_kept, service, run)
     going = kept.state == "running"
-    waits_for = history.waiting_runs(service.store).get(run) if going else None
-    return run_detail(kept, waits_for, f"/api/v1/runs/{run}", own_folders(service.place))
+    waits_for = await service.engine.followers.waits_for(run) if going else None
+    folders = own_folders(service.place)
+    return told(run_detail(kept, waits_for, f"/api/v1/runs/{run}", folders))
+
+
+def _kept(service: Service, run: str) -> StoredRun:
+    with history.there(run):
+        return service.store.get(run)
 
 
 @router.delete(
@@ -167,8 +168,7 @@ async def cancel_run(run: RunId, service: Served) -> Response:
 
 
 def _row(service: Service, run: str) -> RunTold:
-    with history.there(run):
-        return run_told(row_of(service.store.get(run)), own_folders(service.place))
+    return run_told(row_of(_kept(service, run)), own_folders(service.place))
 
 
 @router.post(

@@ -104,6 +104,7 @@ class LiveEngine:
         self._listeners = listeners
         self.followers = Followers(store, self.listen, own_folders(place))
         self._checking = asyncio.Semaphore(CHECKS)
+        self._retrying = asyncio.Lock()
 
     @classmethod
     @asynccontextmanager
@@ -206,8 +207,9 @@ class LiveEngine:
             Conflict: it is not over, has a verdict, was retried already, or needs what is not
                 configured here.
         """
-        await self._prepared(await asyncio.to_thread(self._again, run))
-        return await self.engine.retry(run)
+        async with self._retrying:  # of two at once the second finds that it was retried
+            await self._prepared(await asyncio.to_thread(self._again, run))
+            return await self.engine.retry(run)
 
     async def retry_batch(self, batch: str) -> list[str]:
         """Plan all runs of a batch anew that errored and were not retried; returns the new ids.

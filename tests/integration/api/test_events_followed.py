@@ -16,6 +16,7 @@ from opsdrill.app.events import followers
 from opsdrill.app.live import LiveEngine, LiveOrder
 from opsdrill.app.settings import Settings
 from opsdrill.app.wiring import Place
+from opsdrill.hosts.drivers.fake import FakeDriver
 
 STEADY = """
 format: opsdrill.script/1
@@ -335,3 +336,70 @@ async def test_who_follows_comes_to_the_end_when_the_server_ends(tmp_path: Path)
         events = await following_run
         await following_all
     assert events[-1].data["state"] == "cancelled"
+
+
+async def test_what_a_run_waits_for_is_told_live_and_in_listings(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lasting host is one run's at a time; the other says who has it."""
+    monkeypatch.setattr(FakeDriver, "throw_away", False)
+    async with client_of(server) as client:
+        [first] = await started(client, "slow")
+        await working(client, first)
+        [second] = await started(client, "good")
+        async with following(client, f"{RUNS}/{second}/events") as stream:
+            async for event in stream:
+                if event.kind == "step":
+                    assert event.data["line"].startswith(f"waiting for web-01, held by run {first}")
+                    assert event.id is None
+                    break
+        told = (await client.get(f"{RUNS}/{second}")).json()
+        assert told["waits_for"].startswith("waiting for web-01, held by run")
+        listed = (await client.get(RUNS)).json()["runs"][0]
+        assert (listed["id"], listed["reason"]) == (second, told["waits_for"])
+        leases = (await client.get("/api/v1/leases")).json()["leases"]
+        assert [(one["run"], one["state"], one["hosts"]) for one in leases] == [
+            (first, "held", ["web-01"]),
+            (second, "waiting", ["web-01"]),
+        ]
+        assert leases[1]["waits_for"] == told["waits_for"]
+        await client.post(f"{RUNS}/{first}/cancel")
+        assert (await over(client, [second]))[0]["verdict"] == "passed"
+        assert (await client.get("/api/v1/leases")).json() == {"leases": []}
+
+
+async def test_one_whose_place_is_lost_is_told_so(server: Served) -> None:
+    """It lists the runs again, and misses nothing from there."""
+    async with client_of(server) as client:
+        answer = await client.post(RUNS, json=order("good", repeat=3))
+        runs = [run["id"] for run in answer.json()["runs"]]
+        await over(client, runs)
+        path = f"/api/v1/events?batch={answer.json()['batch']}"
+        last = None
+        async with following(client, path) as stream:
+            async for event in stream:
+                last = event.id
+                if event.data["id"] == runs[-1]:
+                    break
+        editor = client_of(server, "edit")
+        assert (await editor.delete(f"{RUNS}/{runs[0]}")).status_code == 204
+        await editor.aclose()
+        async with following(client, path, last) as stream:
+            seen = []
+            async for event in stream:
+                seen.append((event.kind, event.data.get("id")))
+                if len(seen) == 3:
+                    break
+        assert seen == [("reset", None), ("run", runs[1]), ("run", runs[2])]
+
+
+async def test_a_run_that_is_deleted_while_it_is_followed_is_no_defect(server: Served) -> None:
+    async with client_of(server) as client, client_of(server, "edit") as editor:
+        [run] = await started(client, "slow")
+        await working(client, run)
+        reading = asyncio.create_task(all_of(client, f"{RUNS}/{run}/events"))
+        await asyncio.sleep(0.3)
+        await client.post(f"{RUNS}/{run}/cancel")
+        await editor.delete(f"{RUNS}/{run}")
+        async with asyncio.timeout(20):
+            await reading

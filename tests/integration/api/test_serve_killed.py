@@ -76,8 +76,7 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, str, lis
             yield process, address, secret.read_text(), errors.read_text().splitlines()
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(HANGS)
-            process.stdout.close()
+            process.communicate(timeout=HANGS)
 
 
 @pytest.fixture

@@ -239,8 +239,9 @@ async def test_only_what_errored_is_retried_and_only_once(api: Api) -> None:
         refused = await client.post(f"{RUNS}/{run}/retry")
         assert refused.status_code == 409
         assert why in refused.json()["detail"]
-    answer = await client.post(f"{RUNS}/{errored}/retry")
-    assert answer.status_code == 202
+    both = await asyncio.gather(*(client.post(f"{RUNS}/{errored}/retry") for _ in range(2)))
+    answer, other = sorted(both, key=lambda one: one.status_code)
+    assert (answer.status_code, other.status_code) == (202, 409)
     again = answer.json()["run"]
     assert (await over(client, [again]))[0]["labels"]["retry_of"] == errored
     twice = await client.post(f"{RUNS}/{errored}/retry")

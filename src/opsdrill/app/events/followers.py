@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from opsdrill.app.events.news import News
+from opsdrill.app.events.news import News, told
 from opsdrill.app.events.position import Position
 from opsdrill.app.events.progress import Progress
 from opsdrill.app.events.run_news import Pages, sound
 from opsdrill.app.events.run_tail import RunFollower, RunTail, missed
 from opsdrill.app.events.runs_tail import RunsFollower, RunsTail
 from opsdrill.app.events.tail import Tail
+from opsdrill.app.history import waiting_runs
+from opsdrill.app.own_folders import without_paths
 from opsdrill.errors import OpsDrillError
 from opsdrill.runner.engine import RunEvent
 from opsdrill.store.store import Store
@@ -60,6 +62,7 @@ class Followers:
         self._tails: dict[tuple[str, str | None], Tail] = {}
         self._callers: Counter[str] = Counter()
         self._closed = False
+        self._steps: dict[str, str] = {}
         self._stop_listening = listen(self._hear)
 
     @property
@@ -86,6 +89,12 @@ class Followers:
             if not self._callers[caller]:
                 del self._callers[caller]
 
+    async def waits_for(self, run: str) -> str | None:
+        """What a run is waiting for now, in this process or in another; None: for nothing."""
+        if (line := self._steps.get(run)) is not None:
+            return line
+        return (await asyncio.to_thread(waiting_runs, self._store)).get(run)
+
     async def run(self, run: str, position: Position) -> AsyncIterator[News | None]:
         """The news of one run from a place on, to its result; None when it is quiet.
 
@@ -97,6 +106,8 @@ class Followers:
             yield news
             if news.last:
                 return
+        if line := await self.waits_for(run):
+            yield told("step", {"run": run, "line": without_paths(line, self._folders)})
         tail = self._tail(("run", run), lambda: RunTail(self._pages, run, follower.position))
         with self._using(tail):
             while not (tail.ended and self._closed):
@@ -147,6 +158,10 @@ class Followers:
         await asyncio.gather(*(tail.close() for tail in list(self._tails.values())))
 
     def _hear(self, event: RunEvent) -> None:
+        if event.step is not None:
+            self._steps[event.run] = event.step
+        else:
+            self._steps.pop(event.run, None)
         for tail in list(self._tails.values()):
             tail.hear(event)
 
