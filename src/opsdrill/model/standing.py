@@ -32,6 +32,7 @@ class Standing(msgspec.Struct, frozen=True):
     reason: str
     completion: CompletionStanding
     grading_version: str = "1"
+    scenario_version: str | None = None
     rules: tuple[RuleStanding, ...] = ()
 
 

@@ -141,8 +141,7 @@ class Regrader:
             if before is not None and before.grading_version != grade.grading_version:
                 versions = f"{before.grading_version} and {grade.grading_version}"
                 found.notes.append((f"grades of different versions ({versions})", sealed.run))
-            # The same grade is the same bytes: it is kept once.
-            if sealed.latest is None or dump(GRADE, grade) != sealed.latest:
+            if before is None or _differ(before, sealed.latest, grade):
                 changed[sealed.run] = grade
         found.changed = len(changed)
         found.notes += [(text, runs[0]) for text in self._unmasked]
@@ -284,6 +283,11 @@ def _planned(sealed: Sealed) -> Planned:
         return read_planned(sealed.spec)
     except (ValueError, RecursionError) as error:
         raise _damaged(sealed.run, "spec") from error
+
+
+def _differ(before: Standing, latest: bytes | None, grade: Grade) -> bool:
+    """The same grade is the same bytes: it is kept once."""
+    return before.scenario_version != grade.scenario_version or dump(GRADE, grade) != latest
 
 
 def _add(total: Chunk, part: Chunk) -> None:
