@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse, Response
 from starlette.requests import HTTPConnection
@@ -9,7 +11,7 @@ from starlette.requests import HTTPConnection
 from opsdrill.api.application import PREFIX, make_application
 from opsdrill.api.service import Service
 from opsdrill.web import assets
-from opsdrill.web.entry import path_of, way_in
+from opsdrill.web.entry import inside, path_of, way_in
 from opsdrill.web.pages import PAGES
 from opsdrill.web.render import page
 from opsdrill.wire.problems import ProblemDetails
@@ -39,12 +41,21 @@ def error_page(request: HTTPConnection, problem: ProblemDetails) -> Response | N
     if "hx-request" in request.headers:
         if problem.status != 401:
             return None
-        return Response(status_code=401, headers={"HX-Redirect": "/log-in"})
+        return Response(status_code=401, headers={"HX-Redirect": way_in(_looked_at(request))})
     if "text/html" not in request.headers.get("accept", ""):
         return None
     if problem.status == 401 and method in ("GET", "HEAD"):
         if request.headers.get("sec-fetch-site") == "cross-site":
             # A link of another site brings no cookie along; the same address asked again does.
             return page(request, "bounce.html", {"here": path_of(request)}, status=200)
-        return RedirectResponse(way_in(request), 303)
+        return RedirectResponse(way_in(path_of(request)), 303)
     return page(request, "error.html", {"problem": problem}, status=problem.status)
+
+
+def _looked_at(request: HTTPConnection) -> str:
+    """The page whose script asked, by its path and query."""
+    try:
+        parts = urlsplit(request.headers.get("hx-current-url", ""))
+    except ValueError:
+        return "/"
+    return inside(f"{parts.path}?{parts.query}" if parts.query else parts.path)

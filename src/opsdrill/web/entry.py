@@ -48,9 +48,8 @@ def _gate(role: Role) -> Callable[[Request, Served], Awaitable[None]]:
     return gate
 
 
-def way_in(request: HTTPConnection) -> str:
-    """The address of the log-in page, which leads back here."""
-    wanted = path_of(request)
+def way_in(wanted: str) -> str:
+    """The address of the log-in page, which leads to a page of this site."""
     if wanted == "/" or len(wanted) > MOST_NEXT:
         return LOG_IN
     return f"{LOG_IN}?next={quote(wanted, safe='/')}"

@@ -136,8 +136,15 @@ async def test_errors_are_pages_for_people_and_problems_for_programs(pages: Page
 
 async def test_a_script_whose_session_is_over_is_sent_to_the_log_in_page(pages: Pages) -> None:
     async with pages.browser() as browser:
-        answer = await browser.get("/runs/rows?run=x", headers={"hx-request": "true"})
-        assert (answer.status_code, answer.headers["hx-redirect"]) == (401, "/log-in")
+        for looked_at, way in (
+            ("http://localhost/batches/b?x=1", "/log-in?next=/batches/b%3Fx%3D1"),
+            ("", "/log-in"),
+            ("http://[", "/log-in"),
+            ("javascript:alert(1)", "/log-in"),
+        ):
+            headers = {"hx-request": "true", "hx-current-url": looked_at}
+            answer = await browser.get("/runs/rows?run=x", headers=headers)
+            assert (answer.status_code, answer.headers["hx-redirect"]) == (401, way)
 
 
 async def test_our_own_fault_is_a_page_without_any_detail(
