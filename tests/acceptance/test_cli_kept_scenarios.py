@@ -38,12 +38,14 @@ def kept(cli: Cli) -> Cli:
 
 
 def test_it_is_listed_and_shown(kept: Cli) -> None:
+    """[S6.6]"""
     rows = json.loads(kept("scenarios", "list", "tag:kept", "--format", "json").stdout)
     assert [(row["key"], row["path"]) for row in rows["scenarios"]] == [(KEY, None)]
     assert "(in the store)" in kept("scenarios", "show", KEY).stdout
 
 
 def test_it_runs_by_its_key_with_its_files(kept: Cli) -> None:
+    """[S6.6]"""
     done = kept("run", KEY, "--agent", "noop", "--lab", "fake", "--format", "json")
     result = json.loads(done.stdout)
     assert (done.returncode, result["scenario"]) == (0, KEY), done.stderr
@@ -57,6 +59,7 @@ def test_it_is_linted_and_grades(kept: Cli) -> None:
 
 
 def test_a_file_of_its_name_still_wins_as_a_path(kept: Cli) -> None:
+    """[S6.6]"""
     folder = Path(kept.folder) / KEY
     folder.mkdir()
     (folder / "scenario.yaml").write_text("key: by-path\ntitle: x\nticket_title: x\n")

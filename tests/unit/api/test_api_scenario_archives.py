@@ -45,6 +45,7 @@ async def imported(client: httpx.AsyncClient, content: bytes) -> httpx.Response:
 
 @pytest.mark.parametrize("top", ["", "zipped/"])
 async def test_an_archive_comes_in_and_goes_out_as_the_same_version(api: Api, top: str) -> None:
+    """[S6.12]"""
     client = api.client("edit")
     text = YAML + "files:\n  - from: etc/a.conf\n    to: /etc/a.conf\n"
     files: dict[str, str | bytes] = {
@@ -122,6 +123,7 @@ async def test_a_scenario_of_a_pack_goes_out_in_every_format(api: Api, format: s
 async def test_an_archive_that_is_made_to_do_harm_is_refused(
     api: Api, tmp_path: Path, files: Mapping[str, str | bytes], words: str
 ) -> None:
+    """[S6.11]"""
     answer = await imported(api.client("edit"), archive(files))
     assert answer.status_code == 422, answer.text
     assert words in answer.text
@@ -133,6 +135,7 @@ async def test_an_archive_that_is_made_to_do_harm_is_refused(
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 async def test_an_archive_with_a_link_is_refused(api: Api, kind: int) -> None:
+    """[S6.11]"""
     content = archive({"scenario.yaml": YAML, "link": "/etc/passwd"}, link=kind | 0o777)
     answer = await imported(api.client("edit"), content)
     assert (answer.status_code, "a link or no regular file" in answer.text) == (422, True)
@@ -159,6 +162,7 @@ def tampered() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", sorted(tampered()))
 async def test_a_damaged_archive_is_refused(api: Api, tmp_path: Path, name: str) -> None:
+    """[S6.11]"""
     answer = await imported(api.client("edit"), tampered()[name])
     assert answer.status_code == 422, answer.text
     assert str(tmp_path) not in answer.text

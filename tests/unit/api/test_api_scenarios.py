@@ -95,6 +95,7 @@ async def test_a_refusal_names_the_path_and_the_line(
 
 
 async def test_what_lint_calls_an_error_is_refused_and_a_warning_is_told(api: Api) -> None:
+    """[S6.9]"""
     client = api.client("edit")
     rule = {"label": "x", "validator": "pattern_match", "where": "executed_commands"}
     lost = await client.post(URL, json=drill(validation=[{**rule, "pattern": "\brm\b"}]))
@@ -132,7 +133,7 @@ async def test_yaml_is_taken_too(api: Api) -> None:
 
 
 async def test_two_editors_do_not_overwrite_each_other(api: Api) -> None:
-    """428 without If-Match, 412 with one that is no longer right."""
+    """[S6.10] 428 without If-Match, 412 with one that is no longer right."""
     one, two = api.client("edit"), api.client("edit")
     _, etag = await created(one)
     url = f"{URL}/disk-full"
@@ -155,6 +156,7 @@ async def test_two_editors_do_not_overwrite_each_other(api: Api) -> None:
 
 
 async def test_the_same_content_makes_no_new_version(api: Api) -> None:
+    """[S6.7]"""
     client = api.client("edit")
     _, etag = await created(client)
     same = await client.put(f"{URL}/disk-full", json=drill(), headers={"If-Match": etag})
@@ -230,6 +232,7 @@ async def test_single_rules_are_added_replaced_and_removed(api: Api) -> None:
 
 
 async def test_versions_stay_readable(api: Api) -> None:
+    """[S6.7]"""
     client = api.client("edit")
     first, etag = await created(client)
     await client.patch(f"{URL}/disk-full", json={"title": "B"}, headers={"If-Match": etag})
@@ -242,7 +245,7 @@ async def test_versions_stay_readable(api: Api) -> None:
 
 
 async def test_a_key_that_any_origin_has_is_a_conflict(api: Api) -> None:
-    """Packs and folders count as well, and their scenarios are only read here."""
+    """[S6.8] Packs and folders count as well, and their scenarios are only read here."""
     client = api.client("edit")
     folder = api.service.place.folder / "scenarios" / "mine"
     folder.mkdir(parents=True)
@@ -359,7 +362,7 @@ async def test_changes_take_the_role_edit(api: Api, method: str, url: str) -> No
 
 
 async def test_files_are_kept_with_a_scenario(api: Api) -> None:
-    """Each is part of the version; one that the scenario puts on hosts stays."""
+    """[S6.7] Each is part of the version; one that the scenario puts on hosts stays."""
     client = api.client("edit")
     _, etag = await created(client)
     url = f"{URL}/disk-full/files/etc/app.conf"

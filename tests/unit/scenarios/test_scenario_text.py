@@ -67,7 +67,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(documents())
 def test_what_is_written_loads_again_as_the_same_version(data: dict[str, Any]) -> None:
-    """YAML, and JSON with and without defaults; a second writing is the same text."""
+    """[S6.12] YAML, and JSON with and without defaults; a second writing is the same text."""
     scenario = parse_scenario(data)
     for text in (as_yaml(scenario), as_json(scenario), as_json(scenario, defaults=False)):
         loaded = load_text(text, {})
