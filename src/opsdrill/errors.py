@@ -51,6 +51,7 @@ class Problem:
 
     `path` is like `validation[2].pattern` (empty for the whole document). `file`, `line` and
     `column` (both from 1) are known for files only. `code` is a lint code such as `OD001`.
+    `replacement` is the text that would be right in the place of the one at `path`.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Problem:
     line: int | None = None
     column: int | None = None
     suggestion: str | None = None
+    replacement: str | None = None
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)

@@ -269,6 +269,7 @@ def item(problem: Problem, names: Sequence[str]) -> ProblemItem:
         line=problem.line,
         column=problem.column,
         suggestion=problem.suggestion,
+        replacement=problem.replacement,
     )
 
 

@@ -18,6 +18,8 @@ class ProblemItem(Told):
     line: int | None = None
     column: int | None = None
     suggestion: str | None = None
+    replacement: str | None = None
+    """A text that would be right in the place of the one at `path`."""
 
 
 class ProblemDetails(Told):

@@ -127,6 +127,7 @@ def _problem(loaded: LoadedScenario, code: str, finding: Finding) -> Problem:
         severity=finding.severity,
         code=code,
         suggestion=finding.suggestion or _suggestion(finding.better),
+        replacement=finding.better[0] if len(finding.better) == 1 else None,
     )
     return loaded.document.at(problem, loaded.document.place(finding.location))
 

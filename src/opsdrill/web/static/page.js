@@ -56,7 +56,8 @@ export function complain(words) {
 }
 
 /**
- * Ask the API, with this session; its problem's sentence is the error's.
+ * Ask the API, with this session; its problem's sentence is the error's, which has the `problem`
+ * too, and the `status`.
  * @param {string} path
  * @param {RequestInit} [how]
  * @returns {Promise<Response>}
@@ -68,14 +69,10 @@ export async function call(path, how = {}) {
   headers.set("X-CSRF-Token", token);
   const answer = await fetch(path, { ...how, headers });
   if (answer.ok) return answer;
-  throw Object.assign(new Error(await why(answer)), { status: answer.status });
-}
-
-/** @param {Response} answer */
-async function why(answer) {
-  const problem = await answer.clone().json().catch(() => ({}));
+  const problem = await answer.json().catch(() => ({}));
   const told = [problem.detail ?? `the server answered ${answer.status}`, problem.hint];
-  return told.filter(Boolean).join("; ");
+  const words = told.filter(Boolean).join("; ");
+  throw Object.assign(new Error(words), { status: answer.status, problem });
 }
 
 /**
