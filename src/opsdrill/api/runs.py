@@ -17,7 +17,7 @@ from opsdrill.api.problems import Refused, answers
 from opsdrill.api.run_shapes import planned_told, run_detail, run_told
 from opsdrill.api.service import Served, Service
 from opsdrill.app import history
-from opsdrill.app.live import LiveOrder
+from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.own_folders import own_folders
 from opsdrill.app.run_rows import row_of
 from opsdrill.store.store import Order, StoredRun
@@ -79,8 +79,7 @@ async def start_runs(
 
 
 async def _start(service: Service, asked: RunsAsked, by: str) -> bytes:
-    order = LiveOrder(asked.scenarios, asked.agents, asked.lab, asked.repeat, asked.parallel)
-    started = await service.engine.submit(order, labels=asked.labels, by=by)
+    started = await service.engine.submit(LiveOrder(**asked.model_dump(), by=by))
     runs = [planned_told(spec) for spec in started.runs]
     return bytes(told(RunsStarted(batch=started.batch, runs=runs)).body)
 

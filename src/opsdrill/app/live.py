@@ -1,8 +1,4 @@
-"""The engine of a process that stays: runs are submitted, cancelled, retried and followed here.
-
-Who asks is not trusted: scenarios are keys, tags and packs, agents and labs are names that were
-configured here. No path, no address and no program of the caller's comes this way.
-"""
+"""The engine of a process that stays: runs are submitted, cancelled, retried and followed here."""
 
 from __future__ import annotations
 
@@ -11,66 +7,37 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from opsdrill.app import agents, hosts, labs, planning, retry, scenarios
+from opsdrill.app import agents, hosts, labs, planning, retry
 from opsdrill.app.engine_room import EngineRoom, engine_room
 from opsdrill.app.events.followers import Followers
 from opsdrill.app.hosts import LabReport
+from opsdrill.app.live_order import LiveOrder, plan_of
 from opsdrill.app.own_folders import own_folders
 from opsdrill.app.recovery import recover
 from opsdrill.app.secrets import KnownSecrets, known_secrets, mask_error
-from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.wiring import Place
 from opsdrill.errors import (
     Conflict,
     DriverUnavailable,
-    InvalidInput,
     OpsDrillError,
-    Problem,
-    UnknownName,
-    UsageError,
 )
 from opsdrill.evidence.masked_spec import masked_spec
 from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
 from opsdrill.runner.owner import is_gone
-from opsdrill.scenarios.catalogue import Catalogue
-from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.store.store import Store
 
-MOST_RUNS = 10_000
-"""Runs of one order, and runs that wait for their turn."""
+MOST_WAITING = 10_000
+"""Runs that wait for their turn."""
 PARALLEL = 2
 """Runs at once where nobody says how many."""
 LOOK_SECONDS = 15.0
 """Between two looks whether a process beside this one died."""
 CHECKS, CHECK_SECONDS = 4, 60.0
 """Labs that are looked at at once, and how long."""
-BY = "by"
-"""The label that says who started a run."""
-OWN_LABELS = (BY, retry.RETRY_OF)
-"""Labels that nobody else sets."""
 
 Note = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class LiveOrder:
-    """What is asked for, in names alone.
-
-    Args:
-        scenarios: keys, `tag:NAME`, `pack:NAME`; at least one.
-        agents: names of the file of agents, `noop`, `reference`; at least one.
-        lab: a lab of the data folder, `sandbox` or `container`; None: the default.
-        repeat: how often each agent works each scenario.
-        parallel: how many of these runs at once, where fewer than the engine allows.
-    """
-
-    scenarios: Sequence[str]
-    agents: Sequence[str]
-    lab: str | None = None
-    repeat: int = 1
-    parallel: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +110,20 @@ class LiveEngine:
         this returns. They are called on the loop, must be quick and must not raise."""
         return self._listeners.add(listener)
 
-    async def submit(
-        self, order: LiveOrder, *, labels: Mapping[str, str] | None = None, by: str | None = None
-    ) -> Started:
+    async def submit(self, order: LiveOrder) -> Started:
         """Plan runs and begin to work them off.
 
-        Args:
-            order: what is asked for.
-            labels: of all its runs.
-            by: who asks; kept as the label `by`.
-
         Raises:
-            UnknownName: a scenario, an agent or a lab that there is not.
-            InvalidInput: a scenario, a lab or an agent's file is broken; or a label of ours.
+            InvalidInput: a name that there is not, or a label of ours; or a scenario, a lab or an
+                agent's file is broken.
             DriverUnavailable: the lab cannot give such hosts here.
             UsageError: the lab lacks what a scenario asks for; or too many runs.
             Conflict: too many runs wait already.
         """
-        if own := [
-            Problem(f"labels.{name}", "is set by OpsDrill itself")
-            for name in OWN_LABELS
-            if name in (labels or {})
-        ]:
-            raise InvalidInput("the runs are refused", own)
         waiting = len(await self.engine.list())
-        if waiting >= MOST_RUNS:
+        if waiting >= MOST_WAITING:
             raise Conflict(f"{waiting} runs wait already", hint="wait until some of them are over")
-        marks = {**(labels or {}), **({BY: by} if by else {})}
-        found = await asyncio.to_thread(self._planned, order, marks)
-        specs = await self._prepared(found)
+        specs = await self._prepared(await asyncio.to_thread(self._planned, order))
         await self.engine.submit(specs, at_once=order.parallel)
         kept = [self._kept(spec) for spec in specs]
         return Started(str(specs[0].batch), tuple(kept))
@@ -258,21 +210,10 @@ class LiveEngine:
 
     # on threads
 
-    def _planned(self, order: LiveOrder, labels: Mapping[str, str]) -> _Planned:
-        found = by_names(
-            scenarios.catalogue(self._place, kept_scenarios(self._store)), order.scenarios
-        )
-        chosen = agents.named_agents(order.agents, self._place)
-        lab = labs.named_only(order.lab, self._place)
-        wanted = planning.Plan(
-            [planning.selected(each) for each in found], chosen, lab, order.repeat, labels
-        )
-        if wanted.size > MOST_RUNS:
-            raise UsageError(
-                f"{wanted.size} runs are more than {MOST_RUNS}", hint="order them in parts"
-            )
-        secrets = known_secrets(self._place, lab, agents.secret_variables(chosen))
-        specs, unmasked = planning.planned(wanted, self._store, secrets.mask)
+    def _planned(self, order: LiveOrder) -> _Planned:
+        plan = plan_of(order, self._place, self._store)
+        secrets = known_secrets(self._place, plan.lab, agents.secret_variables(plan.agents))
+        specs, unmasked = planning.planned(plan, self._store, secrets.mask)
         return _Planned(specs, secrets, unmasked)
 
     def _again(self, run: str) -> _Planned:
@@ -289,24 +230,6 @@ class LiveEngine:
 
     def _kept(self, spec: RunSpec) -> RunSpec:
         return masked_spec(self._room.mask(spec.lab), spec, self._room.files).spec
-
-
-def by_names(catalogue: Catalogue, words: Sequence[str]) -> list[LoadedScenario]:
-    """The scenarios that keys, `tag:NAME` and `pack:NAME` mean, each once; a path means nothing.
-
-    Raises:
-        UnknownName: there is no such key, tag or pack.
-        UsageError: no word at all.
-        InvalidInput: a selected scenario is broken.
-    """
-    if not words:
-        raise UsageError("no scenario is selected", hint="give a key, tag:NAME or pack:NAME")
-    known = catalogue.keys()
-    keys = {key.casefold() for key in known}
-    for word in words:
-        if word.partition(":")[0] not in ("tag", "pack") and word.casefold() not in keys:
-            raise UnknownName("scenario", word, known)
-    return catalogue.select(words)
 
 
 class _Listeners:

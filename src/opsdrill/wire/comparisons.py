@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import AwareDatetime, Field
 
 from opsdrill.wire.body import Asked, Told
-from opsdrill.wire.runs import LabelName, LabelValue, Word
+from opsdrill.wire.runs import Labels, Word
 
 
 class SetAsked(Asked):
@@ -19,7 +19,7 @@ class SetAsked(Asked):
     tag: Word | None = None
     agent: Word | None = None
     batch: Word | None = Field(default=None, examples=["20261130-231217-0a1b2c3d"])
-    labels: dict[LabelName, LabelValue] = Field(default={}, max_length=20)
+    labels: Labels = Field(default={})
     runs: list[Word] | None = Field(default=None, min_length=1, max_length=200)
     """These very runs."""
     since: AwareDatetime | None = Field(default=None, strict=False)

@@ -15,6 +15,10 @@ from opsdrill.wire.body import Asked, Told
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(max_length=200)]
+Labels = Annotated[
+    dict[LabelName, LabelValue],
+    Field(max_length=20, json_schema_extra={"additionalProperties": False}),
+]
 
 
 class RunsAsked(Asked):
@@ -33,9 +37,7 @@ class RunsAsked(Asked):
     """How often each agent works each scenario."""
     parallel: int | None = Field(default=None, ge=1, le=1000)
     """How many of these runs work at once, where fewer than the server allows."""
-    labels: dict[LabelName, LabelValue] = Field(
-        default={}, max_length=20, examples=[{"commit": "1f3c9a7"}]
-    )
+    labels: Labels = Field(default={}, examples=[{"commit": "1f3c9a7"}])
 
 
 class FractionTold(Told):

@@ -13,7 +13,8 @@ from tests.integration.served import Served, served
 from tests.unit.api.drills import RUNS, order, over, small_place, started, working
 
 from opsdrill.app.events import followers
-from opsdrill.app.live import LiveEngine, LiveOrder
+from opsdrill.app.live import LiveEngine
+from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.settings import Settings
 from opsdrill.app.wiring import Place
 from opsdrill.hosts.drivers.fake import FakeDriver

@@ -11,10 +11,11 @@ import pytest
 from tests.unit.api.conftest import Api
 from tests.unit.api.drills import RUNS, order, over, small_place, started
 
-from opsdrill.app.live import LiveEngine, LiveOrder
+from opsdrill.app.live import LiveEngine
+from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.runs import Order, planned
 from opsdrill.app.wiring import Place
-from opsdrill.errors import UnknownName
+from opsdrill.errors import InvalidInput
 from opsdrill.runner.owner import this_process
 
 
@@ -123,6 +124,15 @@ async def test_a_body_holds_names_and_nothing_else(api: Api, body: object) -> No
     assert answer.json()["errors"]
 
 
+async def test_every_name_that_is_not_known_is_told_with_its_place(api: Api) -> None:
+    asked = {"scenarios": ["drill", "tag:x", "y"], "agents": ["good", "z"], "lab": "local"}
+    answer = await api.client("run").post(RUNS, json=asked)
+    assert answer.status_code == 422
+    assert [error["path"] for error in answer.json()["errors"]] == [
+        "scenarios[1]", "scenarios[2]", "agents[1]", "lab",
+    ]  # fmt: skip
+
+
 async def test_more_runs_than_may_be_are_refused_before_any_is_planned(api: Api) -> None:
     asked = order("good", "bad", "slow", "noop", "reference", "shell", repeat=1000)
     asked["scenarios"] = ["drill", "pack:basics"]
@@ -200,5 +210,5 @@ async def test_the_engine_itself_takes_names_alone(place: Place, api: Api) -> No
         LiveOrder(["drill"], ["good"], "local"),
         LiveOrder([str(place.folder / "scenarios")], ["good"], "practice"),
     ):
-        with pytest.raises(UnknownName):
+        with pytest.raises(InvalidInput):
             await live.submit(asked)

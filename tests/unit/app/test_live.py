@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.unit.api.drills import OVER, small_place
 
-from opsdrill.app.live import LiveEngine, LiveOrder
+from opsdrill.app.live import LiveEngine
+from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import Conflict
