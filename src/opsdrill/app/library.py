@@ -29,7 +29,6 @@ __all__ = [
 RESERVED = frozenset({"new", "schema"})
 """Keys that a scenario of the store cannot have: API and pages have something else under them."""
 
-
 Change = Callable[[dict[str, object]], object]
 """From a scenario as plain data to what it is to be."""
 
