@@ -20,7 +20,7 @@ from opsdrill.patterns import BoundedSearcher
 from opsdrill.scenarios.lint.check import Seen
 from opsdrill.scenarios.load import parse_scenario
 from opsdrill.store.memory import MemoryStore
-from opsdrill.store.store import Owner, Page, RunFilter
+from opsdrill.store.store import Order, Owner, Page, RunFilter
 
 US = Owner(machine="m", boot="b", pid=4711, started=99)
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -111,7 +111,14 @@ def test_a_search_without_an_end_is_said_to_be_one() -> None:
 
 def test_a_store_that_fails_is_told_once_and_asked_no_more(searcher: BoundedSearcher) -> None:
     class Broken(MemoryStore):
-        def page(self, filter: RunFilter, *, limit: int = 50, cursor: str | None = None) -> Page:
+        def page(
+            self,
+            filter: RunFilter,
+            *,
+            limit: int = 50,
+            cursor: str | None = None,
+            order: Order = "-created_at",
+        ) -> Page:
             raise StoreError("the disk is gone")
 
     kept = KeptRuns(Broken(), searcher)
