@@ -20,13 +20,13 @@ class Sizes(MemoryStore):
 
     def __init__(self, *, full: bool = False) -> None:
         super().__init__()
-        self.batches: list[tuple[int, ...]] = []
+        self.came: list[tuple[int, ...]] = []
         self.full = full
 
     def append_events(self, run: str, attempt: int, events: Sequence[tuple[int, JobEvent]]) -> None:
         if self.full:
             raise StoreError("the disk is full")
-        self.batches.append(tuple(seq for seq, _ in events))
+        self.came.append(tuple(seq for seq, _ in events))
 
 
 def said(number: int) -> Said:
@@ -41,9 +41,9 @@ async def test_events_go_in_batches() -> None:
         batches.append(number, said(number))
     await batches.flush()
     archive.close()
-    assert [seq for batch in store.batches for seq in batch] == list(range(1001))
-    assert max(map(len, store.batches)) == BATCH_EVENTS
-    assert len(store.batches) == 6
+    assert [seq for batch in store.came for seq in batch] == list(range(1001))
+    assert max(map(len, store.came)) == BATCH_EVENTS
+    assert len(store.came) == 6
     assert len(told) == 1001
 
 
@@ -53,10 +53,10 @@ async def test_a_lone_event_does_not_wait_for_others() -> None:
     batches = EventBatches(archive, "r1", 1, lambda _event: None)
     batches.append(0, said(0))
     async with asyncio.timeout(10):
-        while not store.batches:
+        while not store.came:
             await asyncio.sleep(0.01)
     archive.close()
-    assert store.batches == [(0,)]
+    assert store.came == [(0,)]
 
 
 async def test_events_from_other_threads() -> None:
@@ -66,7 +66,7 @@ async def test_events_from_other_threads() -> None:
     await asyncio.to_thread(batches.append, 0, said(0))
     await batches.flush()
     archive.close()
-    assert store.batches == [(0,)]
+    assert store.came == [(0,)]
     assert threads == {threading.get_ident()}
 
 
