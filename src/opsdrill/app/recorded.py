@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from opsdrill.app.stores import opener
-from opsdrill.app.stores import opener
 from opsdrill.app.wiring import Place
 from opsdrill.errors import StoreError
 from opsdrill.grading.targets import collect
