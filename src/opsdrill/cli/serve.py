@@ -58,7 +58,7 @@ def serve(
         bool, typer.Option("--open-metrics", help="/metrics takes no token.")
     ] = False,
 ) -> int:
-    """Serve the pages and the REST API, and work off the runs that are started there.
+    """Serve the pages and the REST API, and work off their runs.
 
     The first time it makes an admin's token and shows it, this once. Ctrl-C once starts nothing
     more, gives the hosts back and ends; twice ends at once.
@@ -85,6 +85,7 @@ def _serve(told: Front, asked: Serving, maker: Maker) -> int:
 
     from opsdrill.api.serving import Tell
     from opsdrill.app.stores import opened_store
+    from opsdrill.cli.drill import be_deaf
     from opsdrill.cli.log import log_to_stderr
 
     out = told.out
@@ -98,7 +99,9 @@ def _serve(told: Front, asked: Serving, maker: Maker) -> int:
 
     tell = Tell(serving, lambda line: out.note(shown(line)))
     with opened_store(told.place) as store:
-        return asyncio.run(_until_stopped(told, store, asked, tell, maker))
+        status = asyncio.run(_until_stopped(told, store, asked, tell, maker))
+        be_deaf()
+        return status
 
 
 async def _until_stopped(
