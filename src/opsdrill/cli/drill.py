@@ -21,7 +21,7 @@ def drill(told: Front, order: Order, format: ResultFormat, fail_on: FailOn | Non
     with planned(told.place, order) as batch, progress_for(told.out, batch.shown) as progress:
         outcome = asyncio.run(_work(batch, progress))
         if outcome.interrupted:
-            _be_deaf()  # all is given back; only the report is left
+            be_deaf()  # all is given back; only the report is left
     status = report(told, outcome.results, format, fail_on)
     if not outcome.interrupted:
         return status
@@ -45,7 +45,8 @@ async def _work(batch: Batch, progress: Progress) -> Outcome:
     return await batch.work(progress.tell, progress.note, brake)
 
 
-def _be_deaf() -> None:
+def be_deaf() -> None:
+    """From here to the end of the process nobody stops anything any more."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
