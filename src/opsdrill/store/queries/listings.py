@@ -119,6 +119,9 @@ def _first_few(name: str | tuple[str, str], value: str) -> ScalarSelect[int]:
 
 def _wanted(filter: RunFilter) -> Iterator[Wanted]:
     """What must hold, roughly in the order of how few runs have it."""
+    # Nearly all runs are done; few are in any other state.
+    if filter.state not in (None, "done"):
+        yield "state", str(filter.state)
     if filter.batch is not None:
         yield "batch", filter.batch
     if filter.scenario is not None:
@@ -127,10 +130,12 @@ def _wanted(filter: RunFilter) -> Iterator[Wanted]:
         yield ("label", name), value
     if filter.scenario_tag is not None:
         yield ("tag", clipped_mark(filter.scenario_tag)), ""
-    for column in ("agent", "fault", "verdict", "state"):
-        value = getattr(filter, column)
-        if value is not None:
-            yield column, value
+    for column in ("agent", "fault", "verdict"):
+        wanted = getattr(filter, column)
+        if wanted is not None:
+            yield column, wanted
+    if filter.state == "done":
+        yield "state", "done"
 
 
 def _is_mark(kind: str, name: str, value: str, *, table: FromClause = MARKS) -> ColumnElement[bool]:
