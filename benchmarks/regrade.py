@@ -6,9 +6,9 @@ Makes a store of N runs (100,000), each with a job record of 200 values, 12 rule
 grade, then regrades it with one rule edited, as `opsdrill regrade --all` does, once as a preview
 and once for good, each in a process of its own. Beside it stands the least that such work can be:
 one process that reads the same rows with sqlite3, unpacks and parses them as JSON, and searches
-the edited pattern alone with `re` in every value. Prints seconds, runs a second and megabytes of
-the process with all its children (proportional: what several share counts once), and the ratio.
-Fails when the flips are not those that were built in.
+the edited pattern alone with `re` in every value. Prints seconds of the clock and of CPU, runs a
+second and megabytes of the process with all its children (proportional: what several share counts
+once), and both ratios. Fails when the flips are not those that were built in.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -201,8 +203,18 @@ def _document(number: int, attempt: int, kind: str, body: documents.Body) -> dic
     }  # fmt: skip
 
 
-def measured(words: list[str]) -> tuple[float, float, str]:
-    """Seconds, megabytes of a process with its children, and what it printed."""
+@dataclass(frozen=True)
+class Done:
+    """Seconds of the clock and of CPU, megabytes of a process with its children, what it said."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+    said: str
+
+
+def measured(words: list[str]) -> Done:
+    spent = cpu_of_children()
     begun = time.perf_counter()
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     most = 0.0
@@ -220,7 +232,12 @@ def measured(words: list[str]) -> tuple[float, float, str]:
     watcher.join()
     if process.returncode:
         sys.exit(err)
-    return time.perf_counter() - begun, most, out
+    return Done(time.perf_counter() - begun, cpu_of_children() - spent, most, out)
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def megabytes(pid: int) -> float:
@@ -269,13 +286,13 @@ def main() -> None:
         words += ["--all", "--scenario", str(edited), "--format", "jsonl"]
         wanted = sum(1 for number in range(1, count + 1) if number % KINDS % BAD == 0)
         least = measured([sys.executable, "-c", LEAST, str(home / DATABASE), EDITED])
-        show("read, parse, search one pattern", count, least, least[0])
-        if int(least[2]) != wanted:
-            sys.exit(f"the peer found {least[2]} runs, not {wanted}")
+        show("read, parse, search one pattern", count, least, least)
+        if int(least.said) != wanted:
+            sys.exit(f"the peer found {least.said} runs, not {wanted}")
         for what, more in (("regrade --preview", ["--preview"]), ("regrade", [])):
             done = measured([*words, *more])
-            show(what, count, done, least[0])
-            flips = [json.loads(line) for line in done[2].splitlines()]
+            show(what, count, done, least)
+            flips = [json.loads(line) for line in done.said.splitlines()]
             rules = [flip for flip in flips if flip["rule"] == "[0] No reboot"]
             if len(rules) != wanted or len(flips) != 2 * wanted:
                 sys.exit(f"{len(flips)} flips were told, of {wanted} runs")
@@ -286,11 +303,10 @@ def main() -> None:
         print(rules[0]["reason"])
 
 
-def show(what: str, count: int, figures: tuple[float, float, str], least: float) -> None:
-    seconds, memory, _ = figures
+def show(what: str, count: int, done: Done, least: Done) -> None:
     print(
-        f"{what:<34} {seconds:8.1f} s {count / seconds:8.0f} runs/s {memory:7.0f} MB "
-        f"{seconds / least:6.2f}",
+        f"{what:<34} {done.wall:8.1f} s {done.cpu:8.1f} s CPU {count / done.wall:8.0f} runs/s "
+        f"{done.megabytes:7.0f} MB {done.wall / least.wall:6.2f} {done.cpu / least.cpu:6.2f} CPU",
         flush=True,
     )
 
