@@ -115,7 +115,7 @@ _SIGNS = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"}
 
 # The same as a terminal is kept from: control characters, marks that turn the direction of text,
 # invisible characters that hide text in text, separators, and halves of surrogate pairs.
-_UNSAFE = re.compile(
+UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
@@ -132,7 +132,7 @@ def shown(text: object) -> str:
 
     Line breaks and tabs stay. The template escapes it like any other text.
     """
-    return _UNSAFE.sub(_sign, str(text).replace("\r\n", "\n"))
+    return UNSAFE.sub(_sign, str(text).replace("\r\n", "\n"))
 
 
 def _final(value: object) -> object:
