@@ -76,3 +76,14 @@ def test_two_of_one_key_are_refused_by_name(kept: Cli) -> None:
     done = kept("run", KEY, "--agent", "noop", "--lab", "fake")
     assert done.returncode == 2
     assert "in the store" in done.stderr
+
+
+def test_a_store_that_cannot_be_read_hides_no_file(cli: Cli) -> None:
+    cli.home.mkdir()
+    (cli.home / "store.db").write_text("no database" * 1000)
+    folder = Path(cli.folder) / "scenarios" / "own"
+    folder.mkdir(parents=True)
+    (folder / "scenario.yaml").write_text("key: own\ntitle: x\nticket_title: x\n")
+    done = cli("scenarios", "show", "own", "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)["key"]) == (0, "own")
+    assert done.stderr.count("warning: scenarios in the store were not looked at") == 1

@@ -45,7 +45,7 @@ class Front:
     @property
     def kept(self) -> Kept:
         """The scenarios of the store, which is opened when they are first asked for."""
-        return _Kept(self.place)
+        return _Kept(self)
 
     @property
     def out(self) -> Output:
@@ -57,17 +57,31 @@ class Front:
 
 
 class _Kept:
-    """The library of the store is loaded only where there is one, and a key is looked for."""
+    """The library of the store is loaded only where there is one, and a key is looked for.
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    A store that cannot be read keeps nobody from what is in files; that is told once.
+    """
+
+    def __init__(self, told: Front) -> None:
+        self._told = told
+        self._known: list[Loaded] | None = None
 
     def __iter__(self) -> Iterator[Loaded]:
-        if not self._place.has_store:
-            return iter(())
-        from opsdrill.app.shelf import kept_here
+        if self._known is None:
+            self._known = self._read()
+        return iter(self._known)
 
-        return iter(kept_here(self._place))
+    def _read(self) -> list[Loaded]:
+        if not self._told.place.has_store:
+            return []
+        from opsdrill.app.shelf import kept_here
+        from opsdrill.errors import StoreError
+
+        try:
+            return kept_here(self._told.place)
+        except StoreError as error:
+            self._told.out.warning(f"scenarios in the store were not looked at: {error.message}")
+            return []
 
 
 def front(context: typer.Context) -> Front:
