@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel
+from tests.structure import operations
 
 from opsdrill.agents.http import openapi
 from opsdrill.agents.script import Script
@@ -42,6 +43,8 @@ def generated() -> Iterator[tuple[Path, str]]:
         yield SCHEMAS / f"{name}.schema.json", schema(model, mode)
     services = json.dumps(openapi.document(), indent=2, ensure_ascii=False)
     yield ROOT / "docs" / "reference" / "http-agents.openapi.json", services + "\n"
+    api = ROOT / "docs" / "reference" / "api.md"
+    yield api, operations.page(api.read_text(encoding="utf-8"))
 
 
 def schema(model: type[BaseModel], mode: Mode) -> str:
