@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
-from tests.unit.api.drills import small_place
-
-PROGRAM = Path(sys.executable).parent / "opsdrill"
-HANGS = 60.0
-RUNS = "/api/v1/runs"
+from tests.integration.api.server_program import HANGS, PROGRAM, serving
+from tests.unit.api.drills import RUNS, small_place
 
 HANGING = """
 format: opsdrill.script/1
@@ -52,31 +47,6 @@ def processes(marker: str) -> list[int]:
         except OSError:
             continue
     return found
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, str, list[str]]]:
-    """`opsdrill serve`, its address, the admin's token if it made one, and what it noted."""
-    errors = folder / "errors.txt"
-    with errors.open("w") as err:
-        process = subprocess.Popen(
-            [str(PROGRAM), "--home", str(folder / "home"), "serve", "--bind", "127.0.0.1:0",
-             "--parallel", "1"],
-            cwd=folder / "work", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
-            text=True,
-        )  # fmt: skip
-        try:
-            assert process.stdout is not None
-            address = process.stdout.readline().removeprefix("serving at ").strip()
-            assert address, errors.read_text()
-            secret = folder / "secret"
-            if not secret.exists():
-                line = process.stdout.readline()
-                secret.write_text(line.removeprefix("admin token: ").strip())
-            yield process, address, secret.read_text(), errors.read_text().splitlines()
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=HANGS)
 
 
 @pytest.fixture
