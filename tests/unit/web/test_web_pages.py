@@ -150,10 +150,10 @@ async def test_forms_that_cannot_be_say_so_and_keep_what_was_written(pages: Page
         for form, words in (
             ({}, "scenarios"),
             ({"scenario": "drill"}, "agents"),
-            ({"scenario": "drill", "agent": "nobody"}, "There is no agent named 'nobody'"),
-            ({"more": "nothing", "agent": "good"}, "There is no scenario named 'nothing'"),
-            ({"more": "../etc", "agent": "good"}, "There is no scenario named '../etc'"),
-            ({"more": "drill", "agent": "good", "lab": "local"}, "There is no lab named 'local'"),
+            ({"scenario": "drill", "agent": "nobody"}, "there is no agent named 'nobody'"),
+            ({"more": "nothing", "agent": "good"}, "there is no scenario named 'nothing'"),
+            ({"more": "../etc", "agent": "good"}, "there is no scenario named '../etc'"),
+            ({"more": "drill", "agent": "good", "lab": "local"}, "there is no lab named 'local'"),
             ({"more": "drill", "agent": "good", "labels": "x"}, "'x' is not NAME:VALUE"),
             ({"more": "drill", "agent": "good", "labels": "a b: c"}, "labels"),
             ({"more": "drill", "agent": "good", "repeat": "-1"}, "repeat"),
@@ -163,7 +163,7 @@ async def test_forms_that_cannot_be_say_so_and_keep_what_was_written(pages: Page
             answer = await browser.post("/start", data={**form, "csrf": csrf})
             assert answer.status_code == 422
             read = checked(answer.text)
-            assert words in read.text
+            assert words.casefold() in read.text.casefold()
             assert form.get("more", "")[:9] in read.text
 
 
