@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -21,8 +22,10 @@ from opsdrill.app.events.position import read_position
 from opsdrill.app.events.progress import read_progress
 from opsdrill.app.events.runs_tail import check_batch
 from opsdrill.app.history import there
+from opsdrill.errors import OpsDrillError
 
 router = APIRouter(tags=["events"])
+log = logging.getLogger(__name__)
 
 AGAIN_MILLISECONDS = 2000
 """How long a browser waits before it comes again."""
@@ -135,9 +138,14 @@ class EventStream(StreamingResponse):
 async def _written(news: AsyncIterator[News | None]) -> AsyncIterator[bytes]:
     """News in the form of server-sent events, https://html.spec.whatwg.org/#server-sent-events."""
     yield format_sse_event(retry=AGAIN_MILLISECONDS)
-    async with aclosing(news) as told:  # type: ignore[type-var]
-        async for one in told:
-            yield _PING if one is None else _event(one)
+    try:
+        async with aclosing(news) as told:  # type: ignore[type-var]
+            async for one in told:
+                yield _PING if one is None else _event(one)
+    except KeyError:
+        return  # it was deleted
+    except OpsDrillError as error:
+        log.warning("events end, and may be gone on with: %s", error)
 
 
 def _event(news: News) -> bytes:
