@@ -37,12 +37,12 @@ const WHERES = [
 ];
 
 const wheres = WHERES.map(([group, value, means]) => ({ value, words: `${value}: ${means}`, group }));
-const exitCode = number("exit_code", "Exit status", { placeholder: "0", hint: "that the command must end with" });
+const exitCode = number("exit_code", "Exit status", { placeholder: "0" });
 
 /** @type {Record<string, Spec[]>} */
 const FIELDS = {
   host_state: [
-    area("run", "Command", { code: true, required: true, hint: "Run as root when the job is over" }),
+    area("run", "Command", { code: true, required: true, hint: "Run as root when the job is over; it passes where the command ends with the exit status" }),
     hostChoice("on", "Host", "the first host"),
     exitCode,
   ],
@@ -51,7 +51,7 @@ const FIELDS = {
   ],
   pattern_match: [
     line("pattern", "Pattern", { code: true, required: true, wide: true, hint: "A regular expression of Python, searched in each value apart, in capitals or not" }),
-    choice("where", "Searched in", () => wheres, {}),
+    choice("where", "Searched in", () => wheres, { half: true }),
     check("negate", "Must be found nowhere", { redraws: true }),
   ],
   task_count: [
@@ -66,7 +66,7 @@ const FIELDS = {
       add: [{ words: "Add a turn", item: () => ({}) }],
       fields: () => [
         chips("hosts", "Hosts with a task in it", (editor) => editor.hosts, { none: "The scenario has no hosts yet.", hint: "No other host may have one, unless a number is given" }),
-        number("at_least", "At least so many hosts", { hint: "those above are counted" }),
+        number("at_least", "At least", { hint: "hosts, those above among them" }),
       ],
     }),
   ],

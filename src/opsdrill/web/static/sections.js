@@ -124,9 +124,9 @@ function hostRow(editor, host, index) {
     control.id = dotted([...own, key]);
     control.setAttribute("aria-describedby", `${control.id}.wrongs`);
     if (key === "name") control.addEventListener("change", () => editor.told.redraw());
-    return h("div", { class: "field", "data-path": control.id }, h("label", { for: control.id }, `${label}${index === 0 && key === "name" ? " (the first is the default)" : ""}`), control, wrongs([...own, key]));
+    return h("div", { class: "field", "data-path": control.id }, h("label", { for: control.id }, `${label}${index === 0 && key === "name" ? " (the first is the default)" : ""}`), control);
   });
-  return h("div", { class: "row" }, h("div", { class: "row-line" }, ...controls, remove), wrongs(own));
+  return h("div", { class: "row" }, h("div", { class: "row-line" }, ...controls, remove), wrongs([...own, "name"]), wrongs([...own, "image"]), wrongs(own));
 }
 
 /** What hosts need stands as a list, by host, or in full; whatever is changed is then written in
