@@ -189,4 +189,6 @@ async def test_the_store_is_looked_after_while_others_die(
         store.begin("lost", gone)
         found = await result(store, "lost")
         assert found.state == "interrupted"
-    assert any("lost" in line for line in notes)
+        async with asyncio.timeout(30):
+            while not any("lost" in line for line in notes):
+                await asyncio.sleep(0.02)
