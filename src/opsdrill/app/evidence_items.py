@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, get_args
 
 from pydantic import BaseModel
 
 from opsdrill.app.history import evidence_in, there
+from opsdrill.app.lines import KINDS, Kind, in_order
 from opsdrill.errors import NotThere, UsageError
 from opsdrill.model.job import JobRecord, Task
 from opsdrill.store.store import Store
 
-Kind = Literal["plan", "task", "call", "message", "ticket", "resolution"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 TEXT_SHOWN = 4000
 """Characters of one text in a listing."""
+
+__all__ = ["KINDS", "Item", "Items", "Kind", "Wanted", "item", "items", "shortened"]
 
 Content = dict[str, object]
 
@@ -131,41 +131,27 @@ def _short(value: object, path: str, cut: dict[str, int]) -> object:
 
 def _pieces(record: JobRecord) -> Iterator[Item]:
     """Everything in a record, in the order in which it is read."""
-    for number, piece in enumerate(_unnumbered(record)):
-        yield replace(piece, number=number)
-
-
-def _unnumbered(record: JobRecord) -> Iterator[Item]:
-    for message in record.ticket.messages:
-        yield Item(0, "ticket", _plain(message), at=message.at)
-    job = record.job
-    if job is not None and job.plan is not None:
-        yield Item(0, "plan", {"plan": job.plan}, at=job.created_at)
-    for task in record.tasks:
-        yield from _of_task(task)
-    if job is not None:
-        yield Item(0, "resolution", {**_plain(job), "plan": None}, at=job.ended_at)
-
-
-def _of_task(task: Task) -> Iterator[Item]:
-    about = task.model_copy(update={"tool_calls": (), "messages": ()})
-    content = {k: v for k, v in _plain(about).items() if k not in ("tool_calls", "messages")}
-    yield Item(0, "task", content, task.id, task.host, task.turn, task.started_at)
-    calls: Sequence[tuple[datetime | None, Kind, BaseModel]] = [
-        (call.started_at, "call", call) for call in task.tool_calls
-    ]
-    said: Sequence[tuple[datetime | None, Kind, BaseModel]] = [
-        (message.at, "message", message) for message in task.messages
-    ]
-    both = [*calls, *said]
-    if all(at is not None for at, _, _ in both):
-        both.sort(key=lambda each: each[0].timestamp() if each[0] else 0.0)
-    for at, kind, piece in both:
-        yield Item(0, kind, _plain(piece), task.id, task.host, task.turn, at)
+    for line in in_order(record):
+        content = _plain(line.piece)
+        if line.kind == "plan":
+            content = {"plan": content["plan"]}
+        elif line.kind == "resolution":
+            content["plan"] = None
+        task = line.task
+        yield Item(
+            line.number,
+            line.kind,
+            content,
+            task.id if task else None,
+            task.host if task else None,
+            task.turn if task else None,
+            line.at,
+        )
 
 
 def _plain(model: BaseModel) -> Content:
-    return model.model_dump(by_alias=True)
+    inner = {"tool_calls", "messages"} if isinstance(model, Task) else None
+    return model.model_dump(by_alias=True, exclude=inner)
 
 
 def _fits(item: Item, wanted: Wanted) -> bool:
