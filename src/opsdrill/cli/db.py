@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from opsdrill.cli.command import Command
 from opsdrill.cli.front import PASSED, front
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The store of what is kept.")
@@ -14,7 +15,7 @@ def _group() -> None:
     """The store of what is kept."""
 
 
-@app.command()
+@app.command(cls=Command)
 def upgrade(context: typer.Context) -> int:
     """Bring the store up to date, or make it where there is none.
 

@@ -11,14 +11,14 @@ from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from fastapi import FastAPI
 
     from opsdrill.api.service import Service
     from opsdrill.api.serving import Serving, Tell
     from opsdrill.app.access import Made
-    from opsdrill.store.store import Store
+    from opsdrill.app.runs import Brake
 
     Maker = Callable[[Service], FastAPI]
 
@@ -84,6 +84,7 @@ def _serve(told: Front, asked: Serving, maker: Maker) -> int:
     import asyncio
 
     from opsdrill.api.serving import Tell
+    from opsdrill.api.serving import serve as serve_it
     from opsdrill.app.stores import opened_store
     from opsdrill.cli.drill import be_deaf
     from opsdrill.cli.log import log_to_stderr
@@ -99,30 +100,33 @@ def _serve(told: Front, asked: Serving, maker: Maker) -> int:
 
     tell = Tell(serving, lambda line: out.note(shown(line)))
     with opened_store(told.place) as store:
-        status = asyncio.run(_until_stopped(told, store, asked, tell, maker))
+
+        def started(brake: Brake) -> Coroutine[object, object, None]:
+            return serve_it(told.place, store, asked, brake, tell, maker=maker)
+
+        status = asyncio.run(_until_stopped(started, tell.note))
         be_deaf()
         return status
 
 
 async def _until_stopped(
-    told: Front, store: Store, asked: Serving, tell: Tell, maker: Maker
+    start: Callable[[Brake], Coroutine[object, object, None]], note: Callable[[str], None]
 ) -> int:
     import asyncio
     import signal
     from contextlib import suppress
 
-    from opsdrill.api.serving import serve as serve_it
     from opsdrill.app.runs import Brake
 
     brake = Brake()
-    serving = asyncio.ensure_future(serve_it(told.place, store, asked, brake, tell, maker=maker))
+    serving = asyncio.ensure_future(start(brake))
 
     def stop() -> None:
         times = brake.pull()
         if times == 1:
-            tell.note("stopping: hosts are given back first; once more to stop at once")
+            note("stopping: hosts are given back first; once more to stop at once")
         elif times == 2:
-            tell.note("stopping at once: what is left is found again at the next start")
+            note("stopping at once: what is left is found again at the next start")
             loop.call_later(AT_ONCE_SECONDS, serving.cancel)
 
     loop = asyncio.get_running_loop()

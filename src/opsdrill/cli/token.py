@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from opsdrill.cli.choices import PageFormat
+from opsdrill.cli.command import Command
 from opsdrill.cli.front import PASSED, front
 from opsdrill.cli.table import Column
 from opsdrill.cli.text import shown
@@ -24,7 +25,7 @@ Role = Literal["read", "run", "edit", "admin"]
 COLUMNS = ("ID", "NAME", "ROLE", "STATE", "MADE", "EXPIRES", "LAST USED")
 
 
-@app.command()
+@app.command(cls=Command)
 def create(
     context: typer.Context,
     *,
@@ -53,7 +54,7 @@ def create(
     return PASSED
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(
     context: typer.Context,
     format: Annotated[
@@ -76,16 +77,16 @@ def list_(
     return PASSED
 
 
-@app.command()
+@app.command(cls=Command)
 def revoke(
     context: typer.Context,
-    token: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
 ) -> int:
     """End a token, and the sessions of browsers that logged in with it."""
     from opsdrill.app import tokens
 
     told = front(context)
-    ended = tokens.revoke(told.place, token)
+    ended = tokens.revoke(told.place, id)
     told.out.note(f"token {ended.id} ({shown(ended.name)}) is revoked")
     return PASSED
 
