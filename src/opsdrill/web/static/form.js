@@ -34,6 +34,8 @@ let kept = area.value;
 /** As it was last kept. */
 let current = area.value;
 /** The text of the scenario as it is now. */
+let inFields = "";
+/** The text that the fields have the values of. */
 let tab = "json";
 /** @type {Problem[]} */
 let problems = [];
@@ -53,7 +55,7 @@ const parts = sections({ fixedKey: Boolean(key), upload: support.field });
 
 /** Some value is another. */
 function changed() {
-  if (tab === "form") current = `${write(editor.value)}\n`;
+  if (tab === "form") current = inFields = `${write(editor.value)}\n`;
   for (const pane of fields.querySelectorAll("details.try[open]")) pane.dispatchEvent(new CustomEvent("opsdrill:changed"));
   checkSoon();
 }
@@ -80,10 +82,12 @@ function redraw(focus) {
 
 /** The JSON tab's text as fields; says where it cannot be read. */
 function readText() {
+  if (current === inFields) return true;
   try {
     const value = parse(current);
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadJson("a scenario is an object in braces", current, 0);
     editor.value = value;
+    inFields = current;
     return true;
   } catch (error) {
     if (!(error instanceof BadJson)) throw error;
@@ -155,7 +159,8 @@ function stillEmpty(problem) {
   if (tab !== "form" || problem.severity !== "error") return false;
   const control = document.getElementById(problem.path);
   const empty = control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement || control instanceof HTMLSelectElement;
-  return (empty && control.value === "") || control?.querySelector("input:checked") === null;
+  if (empty) return control.value === "";
+  return control instanceof HTMLDivElement && control.querySelector("input:checked") === null;
 }
 
 /** @param {string} path @param {string} text */
