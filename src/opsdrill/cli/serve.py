@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from opsdrill.api.service import Service
-    from opsdrill.api.serving import Serving, Tell
+    from opsdrill.api.serving import Serving
     from opsdrill.app.access import Made
     from opsdrill.app.runs import Brake
 
