@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,10 +17,11 @@ START, END = "<!-- operations -->\n", "<!-- end of operations -->"
 NOWHERE = Path("/nonexistent")
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """The OpenAPI document, of an application that serves nobody."""
     service = SimpleNamespace(place=Place(NOWHERE, NOWHERE))
-    return make_application(cast(Service, service)).openapi()
+    return make_application(cast("Service", service)).openapi()
 
 
 def page(text: str) -> str:

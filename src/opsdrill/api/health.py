@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -12,21 +11,9 @@ from opsdrill.api.entry import ROLE_KEY, admitted
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.problems import answers
 from opsdrill.api.service import Served
-from opsdrill.wire.body import Told
+from opsdrill.wire.health import Health, Readiness
 
 router = APIRouter(tags=["health"])
-
-
-class Health(Told):
-    """The process lives."""
-
-    status: Literal["alive"] = "alive"
-
-
-class Readiness(Told):
-    """The process can work."""
-
-    status: Literal["ready"] = "ready"
 
 
 @router.get(
