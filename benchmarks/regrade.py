@@ -9,6 +9,10 @@ one process that reads the same rows with sqlite3, unpacks and parses them as JS
 the edited pattern alone with `re` in every value. Prints seconds of the clock and of CPU, runs a
 second and megabytes of the process with all its children (proportional: what several share counts
 once), and both ratios. Fails when the flips are not those that were built in.
+
+Measured with 100,000 runs on two cores that others used too: the least 60 s, 35 s of CPU; a preview
+56 s, 62 s of CPU, 180 MB; the regrade itself, which gives every run a grade by the new version of
+the rules, 110 s, 79 s of CPU, 183 MB.
 """
 
 from __future__ import annotations
