@@ -16,6 +16,7 @@ from opsdrill.wire.health import Health, Readiness
 router = APIRouter(tags=["health"])
 
 
+@router.head("/health", include_in_schema=False)
 @router.get(
     "/health",
     operation_id="health",
@@ -26,6 +27,7 @@ async def health() -> Health:
     return Health()
 
 
+@router.head("/ready", include_in_schema=False)
 @router.get(
     "/ready",
     operation_id="ready",

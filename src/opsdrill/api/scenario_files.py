@@ -45,7 +45,7 @@ Source = Annotated[str, InPath(max_length=1000, examples=["files/app.conf"])]
         200: {
             "description": "The file",
             "content": {
-                "application/yaml": {"schema": {"type": "string"}},
+                "application/yaml": {"schema": {"type": "object"}},
                 "application/json": {"schema": {"type": "object"}},
                 "application/zip": _BINARY,
             },

@@ -32,6 +32,21 @@ async def test_a_process_whose_store_answers_is_ready(
     assert (await api.client().get("/health")).status_code == 200
 
 
+async def test_a_watcher_may_ask_for_the_head_alone(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[A7.1]"""
+    for path in ("/health", "/ready"):
+        assert (await api.client().head(path)).status_code == 200
+
+    def gone() -> None:
+        raise StoreError("the database does not answer")
+
+    monkeypatch.setattr(api.service.access, "tokens", gone)
+    assert (await api.client().head("/ready")).status_code == 503
+    assert (await api.client().head("/metrics")).status_code == 405
+
+
 async def test_measurements_take_a_token_unless_they_are_open(api: Api) -> None:
     """[A7.2]"""
     refused(await api.client().get("/metrics"), 401, "a token is needed")
