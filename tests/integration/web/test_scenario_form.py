@@ -607,6 +607,27 @@ async def test_support_files_come_with_the_scenario_and_go(
         assert [one["path"] for one in found["files"]] == ["files/größe.bin"]
 
 
+async def test_a_host_that_gets_another_name_has_it_wherever_it_is_named(
+    site: Site, chromium: Browser
+) -> None:
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/new")
+        await in_json(page, json.dumps(EVERYTHING))
+        await at(page, "hosts[0].name").fill("app-01")
+        await expect(at(page, "setup[0].on")).to_contain_text("web-01 (no host of the scenario)")
+        await at(page, "hosts[0].name").press("Tab")
+        await expect(at(page, "hosts[0].image")).to_be_focused()
+        await expect(at(page, "setup[0].on")).to_have_value("app-01")
+        assert await text_of(page) != json.dumps(EVERYTHING)
+        wanted = json.loads(json.dumps(EVERYTHING).replace("web-01", "app-01"))
+        assert json.loads(await text_of(page)) == wanted
+        # Another host's name is not taken over.
+        await at(page, "hosts[0].name").fill("web-02")
+        await at(page, "hosts[0].name").press("Tab")
+        assert json.loads(await text_of(page))["setup"][0]["on"] == "app-01"
+        await leave(page)
+
+
 async def test_leaving_with_unsaved_changes_asks_first(site: Site, chromium: Browser) -> None:
     await kept(site, "left")
     async with visit(chromium, site) as made:

@@ -21,6 +21,7 @@ import { say } from "./page.js";
  * @property {string} [placeholder]
  * @property {number} [rows]
  * @property {boolean} [redraws] other fields depend on it
+ * @property {boolean} [ofHosts] what it offers are hosts of the scenario
  */
 
 /** Where problems of a path are shown. @param {Path} path */
@@ -131,7 +132,6 @@ export function line(name, label, kind = {}) {
     const control = textControl(value ?? "", kind, (text) =>
       editor.set(path, text === "" && !kind.required ? undefined : text),
     );
-    if (kind.redraws) control.addEventListener("change", () => editor.told.redraw());
     return field(path, label, control, kind);
   };
 }
@@ -212,13 +212,19 @@ export function choice(name, label, options, kind = {}) {
     const path = [...base, name];
     const value = editor.get(path);
     if (!isText(value)) return odd(editor, path, label);
-    const known = options(editor);
-    const all = kind.none === undefined ? known : [{ value: "", words: kind.none }, ...known];
-    if (!all.some((one) => one.value === (value ?? ""))) {
-      all.push({ value: value ?? "", words: value ? `${value} (${kind.unknown ?? "not known"})` : "choose" });
-    }
-    const select = /** @type {HTMLSelectElement} */ (h("select", {}, ...grouped(all)));
-    select.value = value ?? "";
+    const select = /** @type {HTMLSelectElement} */ (h("select"));
+    const fill = () => {
+      const now = editor.get(path) ?? "";
+      const known = options(editor);
+      const all = kind.none === undefined ? known : [{ value: "", words: kind.none }, ...known];
+      if (!all.some((one) => one.value === now)) {
+        all.push({ value: now, words: now ? `${now} (${kind.unknown ?? "not known"})` : "choose" });
+      }
+      select.replaceChildren(...grouped(all));
+      select.value = now;
+    };
+    fill();
+    if (kind.ofHosts) editor.ofHosts.push(fill);
     select.addEventListener("change", () => {
       if (kind.changed) kind.changed(editor, base, select.value);
       else editor.set(path, select.value === "" ? undefined : select.value);
@@ -256,6 +262,7 @@ export function hostChoice(name, label, none) {
   return choice(name, label, (editor) => editor.hosts.map((value) => ({ value })), {
     none,
     unknown: "no host of the scenario",
+    ofHosts: true,
   });
 }
 
@@ -273,23 +280,28 @@ export function chips(name, label, options, kind = {}) {
     const value = editor.get(path) ?? [];
     if (!Array.isArray(value) || value.some((one) => typeof one !== "string")) return odd(editor, path, label);
     const id = dotted(path);
-    const names = [...new Set([...options(editor), ...value])];
-    const boxes = names.map((one) => {
-      const box = /** @type {HTMLInputElement} */ (
-        h("input", { type: "checkbox", value: one, checked: value.includes(one) })
-      );
-      box.addEventListener("change", () => {
-        const kept = editor.list(path).filter((known) => known !== one);
-        if (box.checked) kept.push(one);
-        editor.set(path, kept.length || kind.required ? kept : undefined);
+    const place = h("div", { class: "actions", id, tabindex: "-1" });
+    const fill = () => {
+      const names = [...new Set([...options(editor), ...editor.list(path)])];
+      const boxes = names.map((one) => {
+        const checked = editor.list(path).includes(one);
+        const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", value: one, checked }));
+        box.addEventListener("change", () => {
+          const kept = editor.list(path).filter((known) => known !== one);
+          if (box.checked) kept.push(one);
+          editor.set(path, kept.length || kind.required ? kept : undefined);
+        });
+        return h("label", { class: "pill" }, box, " ", one);
       });
-      return h("label", { class: "pill" }, box, " ", one);
-    });
+      place.replaceChildren(...(boxes.length ? boxes : [h("span", { class: "quiet" }, kind.none ?? "none")]));
+    };
+    fill();
+    if (kind.ofHosts) editor.ofHosts.push(fill);
     return h(
       "div",
       { class: "field span", role: "group", "aria-labelledby": `${id}.label`, "data-path": id },
       h("span", { class: "label", id: `${id}.label` }, label),
-      h("div", { class: "actions", id, tabindex: "-1" }, ...boxes, boxes.length ? null : h("span", { class: "quiet" }, kind.none ?? "none")),
+      place,
       kind.hint ? h("span", { class: "hint" }, kind.hint) : null,
       wrongs(path),
     );

@@ -66,7 +66,9 @@ function changed() {
  */
 function redraw(focus) {
   const wanted = focus ?? document.activeElement?.id;
+  editor.ofHosts = [];
   fields.replaceChildren(
+    h("nav", { class: "section-links", "aria-label": "Sections" }, ...parts.map(({ id, title }) => h("a", { href: `#${id}` }, title))),
     ...parts.map(({ id, title, hint, specs }) =>
       h(
         "section",

@@ -65,7 +65,7 @@ const FIELDS = {
       empty: "No turn is listed yet.",
       add: [{ words: "Add a turn", item: () => ({}) }],
       fields: () => [
-        chips("hosts", "Hosts with a task in it", (editor) => editor.hosts, { none: "The scenario has no hosts yet.", hint: "No other host may have one, unless a number is given" }),
+        chips("hosts", "Hosts with a task in it", (editor) => editor.hosts, { ofHosts: true, none: "The scenario has no hosts yet.", hint: "No other host may have one, unless a number is given" }),
         number("at_least", "At least", { hint: "hosts, those above among them" }),
       ],
     }),

@@ -48,7 +48,9 @@ export class Editor {
     /** Fields of validators that a rule had before; a rule that gets one back has them again.
      * @type {WeakMap<object, Map<string, Json>>} */
     this.earlier = new WeakMap();
-    /** Paths whose Try it is open. @type {Set<object>} */
+    /** Brings what depends on the hosts up to date. @type {(() => void)[]} */
+    this.ofHosts = [];
+    /** Rules whose Try it is open. @type {Set<object>} */
     this.tried = new Set();
     /** Paths of support files that there are. @type {() => string[]} */
     this.files = () => [];

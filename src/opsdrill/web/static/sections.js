@@ -2,6 +2,7 @@
 
 import { button, h } from "./dom.js";
 import { area, check, choice, group, hostChoice, items, line, number, odd, textControl, texts, wrongs } from "./fields.js";
+import { say } from "./page.js";
 import { rules } from "./rules.js";
 import { dotted, isObject } from "./scenario.js";
 
@@ -120,13 +121,68 @@ function hostRow(editor, host, index) {
     if (Object.keys(now).join() === "name" && !known) editor.set(own, now.name);
   };
   const controls = [["name", name, "Name"], ["image", image, "Image"]].map(([key, text, label]) => {
-    const control = textControl(text, { code: true, placeholder: key === "image" ? "the lab's own" : "" }, (typed) => put(key, typed));
+    const control = textControl(text, { code: true, placeholder: key === "image" ? "the lab's own" : "" }, (typed) => {
+      put(key, typed);
+      for (const fill of editor.ofHosts) fill();
+    });
+    if (key === "name") followed(editor, index, control);
     control.id = dotted([...own, key]);
     control.setAttribute("aria-describedby", `${control.id}.wrongs`);
-    if (key === "name") control.addEventListener("change", () => editor.told.redraw());
     return h("div", { class: "field", "data-path": control.id }, h("label", { for: control.id }, `${label}${index === 0 && key === "name" ? " (the first is the default)" : ""}`), control);
   });
   return h("div", { class: "row" }, h("div", { class: "row-line" }, ...controls, remove), wrongs([...own, "name"]), wrongs([...own, "image"]), wrongs(own));
+}
+
+/**
+ * A host that gets another name has it wherever it is named.
+ * @param {Editor} editor
+ * @param {number} index
+ * @param {HTMLInputElement} control
+ */
+function followed(editor, index, control) {
+  let before = control.value;
+  control.addEventListener("change", () => {
+    const [old, name] = [before, control.value];
+    const names = editor.list(["hosts"]).map((host) => (isObject(host) ? host.name : host));
+    const clear = name !== "" && names.filter((one) => one === name).length === 1 && names[index] === name;
+    if (!clear) return;
+    before = name;
+    if (old === "" || old === name || names.includes(old)) return;
+    const places = renamed(editor, old, name);
+    if (!places) return;
+    editor.told.changed();
+    for (const fill of editor.ofHosts) fill();
+    say(`${places} places name ${name} now`);
+  });
+}
+
+/** @param {Editor} editor @param {string} old @param {string} name */
+function renamed(editor, old, name) {
+  let places = 0;
+  for (const key of ["files", "setup", "ready", "reference", "restore", "validation"]) {
+    for (const item of editor.list([key])) {
+      if (!isObject(item)) continue;
+      if (item.on === old) {
+        item.on = name;
+        places += 1;
+      }
+      for (const turn of Array.isArray(item.turns) ? item.turns : []) {
+        const at = isObject(turn) && Array.isArray(turn.hosts) ? turn.hosts.indexOf(old) : -1;
+        if (at < 0) continue;
+        turn.hosts[at] = name;
+        places += 1;
+      }
+    }
+  }
+  const needs = editor.get(["requires"]);
+  for (const holder of isObject(needs) ? [needs, needs.by_host] : []) {
+    if (!isObject(holder) || !(old in holder) || name in holder) continue;
+    if (["commands", "by_host", "users", "systemd"].includes(old)) continue;
+    holder[name] = holder[old];
+    delete holder[old];
+    places += 1;
+  }
+  return places;
 }
 
 /** What hosts need stands as a list, by host, or in full; whatever is changed is then written in
@@ -209,7 +265,7 @@ export function sections({ fixedKey, upload }) {
       hint: "The agent never sees any of this",
       specs: [
         line("key", "Key", { code: true, required: true, fixed: fixedKey, hint: fixedKey ? "A copy can have another one" : "Small letters, digits, hyphens; it stays" }),
-        line("title", "Title", { required: true }),
+        line("title", "Title", { required: true, wide: true }),
         area("description", "Description", { hint: "What the scenario tests" }),
         texts("tags", "Tags", { one: "tag", hint: "Words to select by" }),
       ],
@@ -230,7 +286,7 @@ export function sections({ fixedKey, upload }) {
     { id: "ready-section", title: "Readiness", hint: "Proof that the fault is really there", specs: [ready] },
     { id: "validation-section", title: "Validation", hint: "The rules that grade the work", specs: [rules] },
     { id: "replies-section", title: "Replies of the requester", hint: "On the ticket, to what the agent writes", specs: [replies] },
-    { id: "reference-section", title: "Reference solution", hint: "A known right fix, for the controls only", specs: [steps("reference", "No step: the control `reference` has nothing to do.")] },
+    { id: "reference-section", title: "Reference solution", hint: "A known right fix, for the controls only", specs: [steps("reference", "No step: the control of that name has nothing to do.")] },
     { id: "restore-section", title: "Restore", hint: "Brings a lasting host back", specs: [steps("restore", "No step; a throw-away host needs none.")] },
     {
       id: "limits-section",
