@@ -1,0 +1,130 @@
+// A run that goes on: what happens appears, and in the end the page is that of a finished run.
+
+import { call, localTimes, say } from "./page.js";
+import { shown } from "./transcript.js";
+
+const SOON = 300; // milliseconds between two looks at least
+const PARTS = ["run-head", "run-rules", "run-lanes", "run-ticket", "run-hosts"];
+
+const run = document.getElementById("run");
+
+/** Take over the parts of a page that changed. @param {Document} fresh */
+function take(fresh) {
+  for (const id of PARTS) {
+    const old = document.getElementById(id);
+    const now = fresh.getElementById(id);
+    if (!old || !now) continue;
+    localTimes(now);
+    if (id === "run-head") keepStep(now);
+    if (old.innerHTML === now.innerHTML) continue;
+    keepOpen(old, now);
+    const focus = old.contains(document.activeElement) ? path(old, /** @type {Element} */ (document.activeElement)) : null;
+    old.replaceWith(document.adoptNode(now));
+    if (focus) again(now, focus);
+  }
+  document.title = fresh.title;
+  const lines = fresh.getElementById("lines");
+  const total = Number(lines?.dataset.total ?? 0);
+  const count = document.getElementById("lines-count");
+  const told = fresh.getElementById("lines-count");
+  if (count && told) count.textContent = told.textContent;
+  const known = document.getElementById("lines");
+  if (!known && lines) {
+    const section = document.getElementById("transcript");
+    const now = fresh.getElementById("transcript");
+    if (section && now) section.replaceWith(document.adoptNode(now));
+    shown();
+  } else {
+    if (known && lines) known.dataset.live = lines.dataset.live;
+    shown()?.grow(total);
+    const jump = document.getElementById("jump");
+    const tasks = fresh.getElementById("jump");
+    if (jump && tasks && jump !== document.activeElement) jump.innerHTML = tasks.innerHTML;
+  }
+}
+
+let line = "";
+
+/** What the run waits for is told by events alone. @param {Element} head */
+function keepStep(head) {
+  const step = head.querySelector("#step");
+  if (step) step.textContent = line;
+}
+
+/** What was open stays open. @param {Element} old @param {Element} now */
+function keepOpen(old, now) {
+  const known = [...old.querySelectorAll("details")];
+  const fresh = [...now.querySelectorAll("details")];
+  if (known.length !== fresh.length) return;
+  known.forEach((one, place) => { if (one.open) fresh[place].open = true; });
+}
+
+/** The place of an element below another. @param {Element} from @param {Element} to */
+function path(from, to) {
+  const steps = [];
+  for (let at = to; at !== from && at.parentElement; at = at.parentElement) {
+    steps.unshift([...at.parentElement.children].indexOf(at));
+  }
+  return steps;
+}
+
+/** @param {Element} from @param {number[]} steps */
+function again(from, steps) {
+  /** @type {Element | undefined} */
+  let at = from;
+  for (const step of steps) at = at?.children[step];
+  if (at instanceof HTMLElement || at instanceof SVGElement) at.focus();
+}
+
+/** Follow a run until it is over. @param {string} id */
+function follow(id) {
+  const news = new EventSource(`/api/v1/runs/${id}/events`);
+  let asked = false;
+  let again = false;
+  let pause = SOON;
+  let over = false;
+  const look = async () => {
+    if (asked) {
+      again = true;
+      return;
+    }
+    asked = true;
+    await new Promise((done) => setTimeout(done, over ? 0 : pause));
+    again = false;
+    const began = performance.now();
+    try {
+      const answer = await call(location.pathname);
+      take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch {
+      again = true; // the server may be away for a moment
+      pause = 2000;
+    }
+    pause = Math.max(SOON, 3 * (performance.now() - began));
+    asked = false;
+    if (document.querySelector("#step") === null) {
+      news.close();
+      run?.removeAttribute("data-live");
+      say(`The run is over: ${document.querySelector("#run-head .verdict")?.textContent ?? ""}`);
+    } else if (again || over) look();
+  };
+  news.addEventListener("phase", (event) => {
+    const phase = JSON.parse(event.data).phase;
+    if (phase.status === "running") say(`${phase.name} began`);
+    line = "";
+    look();
+  });
+  news.addEventListener("job", look);
+  news.addEventListener("step", (event) => {
+    line = JSON.parse(event.data).line;
+    const step = document.getElementById("step");
+    if (step) step.textContent = line;
+  });
+  news.addEventListener("result", () => {
+    over = true;
+    news.close();
+    look();
+  });
+  news.addEventListener("error", look);
+}
+
+if (run?.hasAttribute("data-live")) follow(run.dataset.run ?? "");

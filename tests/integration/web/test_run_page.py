@@ -1,0 +1,229 @@
+"""The page of a run: its verdict and why, the transcript, and what it shows while it goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Literal
+
+import httpx
+import pytest
+from playwright.async_api import Browser, expect
+from tests.integration.browser import NARROW, WIDE, Site, Visit, visit
+from tests.integration.web.kept_records import hostile, large
+from tests.unit.api.drills import over, started
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+def client(site: Site) -> httpx.AsyncClient:
+    headers = {"authorization": f"Bearer {site.token}"}
+    return httpx.AsyncClient(base_url=site.address, headers=headers)
+
+
+async def ran(site: Site, agent: str) -> str:
+    """A run that is over."""
+    async with client(site) as api:
+        [run] = await started(api, agent)
+        await over(api, [run])
+        return run
+
+
+@SIZES
+@SCHEMES
+async def test_a_run_fits_and_can_be_used_by_everybody(
+    site: Site, chromium: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
+) -> None:
+    run = await ran(site, "bad")
+    async with visit(chromium, site, size=size, scheme=scheme) as made:
+        await made.go(f"/runs/{run}")
+        await made.looked_over("run")
+
+
+async def test_a_verdict_explains_itself(site: Site, chromium: Browser) -> None:
+    """The completion check first, each rule with its reason, its evidence one click away."""
+    run = await ran(site, "bad")
+    async with visit(chromium, site) as made:
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await expect(page.locator("#run-head")).to_contain_text("failed")
+        await expect(page.locator("#run-head")).to_contain_text("the agent's")
+        rows = page.locator("#run-rules > .rule")
+        await expect(rows.first).to_contain_text("Completion check")
+        rule = page.locator("#rule-0")
+        await expect(rule).to_contain_text("exit status 1 on web-01, expected 0")
+        await expect(rule.locator(".body")).to_contain_text("mended?")
+
+
+async def test_a_match_leads_to_its_line(site: Site, chromium: Browser) -> None:
+    """The span is marked, and the link goes to the line of the transcript that has it."""
+    run = await ran(site, "good")
+    async with visit(chromium, site) as made:
+        page = made.page
+        await made.go(f"/runs/{run}")
+        rule = page.locator("#rule-1")
+        await rule.locator("summary").click()
+        await expect(rule.locator("mark")).to_have_text("mended")
+        await rule.get_by_role("link", name=re.compile("line .* of the transcript")).click()
+        line = page.locator(".line.here")
+        await expect(line).to_have_attribute("open", "")
+        await expect(line).to_contain_text("all is mended")
+        await made.shot("run-match")
+
+
+async def test_a_task_of_the_lanes_leads_to_its_line_by_keyboard(
+    site: Site, chromium: Browser
+) -> None:
+    run = await ran(site, "good")
+    async with visit(chromium, site) as made:
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await page.locator(".lanes a").first.focus()
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".line.here summary")).to_be_focused()
+        await expect(page.locator(".line.here")).to_contain_text("mend it")
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".line.call[open]").first).to_contain_text("mend")
+
+
+async def test_a_run_is_watched_live(site: Site, chromium: Browser) -> None:
+    """Phases, tasks and commands appear; the page settles into that of a finished run."""
+    async with client(site) as api, visit(chromium, site) as made:
+        [run] = await started(api, "slow")
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await expect(page.locator("#lines")).to_contain_text("look")
+        await expect(page.locator(".lanes .task.running")).to_have_count(1)
+        await expect(page.locator(".phases")).to_contain_text("execute")
+        await made.looked_over("run-live")
+        await page.get_by_role("button", name="Cancel").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+        await expect(page.locator("#run-head")).to_contain_text("cancelled")
+        await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+async def test_a_page_settles_by_itself(site: Site, chromium: Browser) -> None:
+    async with client(site) as api, visit(chromium, site) as made:
+        [run] = await started(api, "slow")
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await expect(page.locator("#lines")).to_contain_text("look")
+        await api.post(f"/api/v1/runs/{run}/cancel")
+        await expect(page.locator("#run-head .verdict")).to_contain_text("cancelled")
+        await expect(page.locator("#run[data-live]")).to_have_count(0)
+
+
+async def test_fifty_thousand_commands_stay_smooth(site: Site, chromium: Browser) -> None:
+    run = large(site.home)
+    async with visit(chromium, site) as made:
+        page = made.page
+        for name in ("first", "second"):
+            began = time.monotonic()
+            await made.go(f"/runs/{run}")
+            await expect(page.locator("#line-1")).to_be_visible()
+            print(f"{name} paint: {time.monotonic() - began:.2f} s")
+        frames = await page.evaluate(
+            """async () => {
+              const lines = document.getElementById("lines");
+              const times = [];
+              for (let step = 0; step < 120; step += 1) {
+                const began = performance.now();
+                lines.scrollTop += 5000;
+                await new Promise(requestAnimationFrame);
+                times.push(performance.now() - began);
+              }
+              return [Math.max(...times), times.reduce((a, b) => a + b) / times.length,
+                      lines.querySelectorAll(".line").length];
+            }"""
+        )
+        print(f"frames: longest {frames[0]:.0f} ms, mean {frames[1]:.0f} ms, {frames[2]} lines")
+        assert frames[2] < 200
+        assert frames[0] < 2000
+        began = time.monotonic()
+        await page.get_by_label("Find").fill("needle-73-321 ")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#find-told")).to_have_text("1 of 1")
+        await expect(page.locator(".line.here")).to_contain_text("needle-73-321")
+        print(f"search: {time.monotonic() - began:.2f} s")
+        await page.locator("#rule-0 summary").click()
+        await page.locator("#rule-0").get_by_role("link").click()
+        await expect(page.locator(".line.here[open]")).to_contain_text("needle-99-499")
+        await made.shot("run-large")
+        heap = await page.evaluate("performance.memory.usedJSHeapSize / 1e6")
+        print(f"heap: {heap:.0f} MB")
+
+
+@SIZES
+async def test_hostile_text_is_text_everywhere(
+    site: Site, chromium: Browser, size: tuple[int, int]
+) -> None:
+    """HTML, scripts, ANSI, marks that turn text round, lines of a megabyte, NUL."""
+    run = hostile(site.home)
+    async with visit(chromium, site, size=size) as made:
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await made.looked_over("run-hostile")
+        for details in await page.locator("details:not([open]) > summary").all():
+            if await details.is_visible():
+                await details.click()
+        await made.shot("run-hostile-open")
+        await nothing_ran(made)
+        for place in (
+            "#run-head", "#run-rules", "#run-ticket", "#lines", "#run-hosts", "#run-lanes",
+        ):  # fmt: skip
+            await expect(page.locator(place)).to_contain_text("<script>alert(1)</script>")
+        for path in ("whole/line/0", "whole/rules/0", "whole/setup/0", "regrade"):
+            await made.go(f"/runs/{run}/{path}")
+            await nothing_ran(made)
+            await made.shot(f"run-hostile-{path.replace('/', '-')}")
+            assert await made.overflow() <= 0, path
+
+
+async def nothing_ran(made: Visit) -> None:
+    """No element came out of a text, and no character hides or turns round what follows."""
+    page = made.page
+    assert await page.locator("main script, main img, main style").count() == 0
+    text = await page.locator("body").inner_text()
+    for character in ("\x1b", "\u202e", "\u200b", "\x00"):
+        assert character not in text
+
+
+async def test_a_run_is_deleted_after_a_question(site: Site, chromium: Browser) -> None:
+    run = await ran(site, "bad")
+    async with visit(chromium, site) as made:
+        await made.go(f"/runs/{run}")
+        await made.page.get_by_role("button", name="Delete").click()
+        await made.page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
+        await expect(made.page).to_have_url(f"{site.address}/runs")
+        await made.go(f"/runs/{run}")
+        made.expected("404")
+
+
+async def test_a_rule_is_edited_the_flip_seen_and_kept(site: Site, chromium: Browser) -> None:
+    """The preview tells what flips by the scenario's present rules; then the grade is kept."""
+    run = await ran(site, "bad")
+    file = site.folder / "scenarios" / "drill" / "scenario.yaml"
+    before = file.read_text()
+    file.write_text(before.replace("label: mended, ", "label: mended, required: false, "))
+    file.write_text(file.read_text().replace("pattern: mended", "pattern: looked, negate: true"))
+    try:
+        async with visit(chromium, site) as made:
+            page = made.page
+            await made.go(f"/runs/{run}")
+            await page.get_by_role("link", name="Regrade").click()
+            await expect(page.locator("tbody")).to_contain_text("said so")
+            await made.looked_over("regrade")
+            await page.get_by_role("button", name="Keep this grade").click()
+            await expect(page.locator("#run-hosts")).to_contain_text("No. 2")
+    finally:
+        file.write_text(before)
+
+
+async def test_the_transcript_is_read_without_scripts(site: Site, chromium: Browser) -> None:
+    run = await ran(site, "good")
+    async with visit(chromium, site, scripts=False) as made:
+        await made.go(f"/runs/{run}")
+        await made.page.locator(".line.call summary").first.click()
+        await expect(made.page.locator(".line.call[open]")).to_contain_text("mend")
