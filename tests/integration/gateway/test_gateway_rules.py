@@ -151,7 +151,7 @@ async def test_at_the_end_of_the_job_a_running_command_is_killed(guarded: Drill)
 async def test_input_that_is_not_seen_is_a_gap_and_the_ticket_is_none(guarded: Drill) -> None:
     """[W3.3] A copy of a shell by any name."""
     await guarded.ssh("web-01", "cp /bin/bash /tmp/q")
-    assert (await guarded.ssh("web-01", "/tmp/q; true", data=TICKET[3:])).status == 0
+    assert (await guarded.ssh("web-01", "/tmp/q; true", data=TICKET)).status == 0
     assert guarded.gateway.coverage(WHOLE) == WHOLE
     ran = await guarded.ssh("web-01", "/tmp/q", data=b"echo hidden; reboot --help | wc -l\n")
     assert ran.out.startswith(b"hidden")

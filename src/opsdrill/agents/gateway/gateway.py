@@ -38,8 +38,8 @@ class Gateway:
         users: who is meant on a host where the client names nobody, if that is not root.
         deny: refuses commands before they run.
         command_seconds: when a command is killed with all that it started.
-        known_input: a text whose end may be a command's input without being a gap in the record:
-            the ticket, where `ssh` finds it as its standard input.
+        known_input: a text that may be a command's input without being a gap in the record: the
+            ticket, where `ssh` finds it as its standard input.
     """
 
     def __init__(

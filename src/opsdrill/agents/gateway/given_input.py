@@ -8,26 +8,32 @@ from collections.abc import Iterator
 
 _DATA = frozenset(
     """
-    [ [[ apk apt apt-cache apt-get b2sum base32 base64 basename bunzip2 bzcat bzip2 cal cat cd chgrp
-    chmod chown chpasswd cksum cmp column comm cp curl cut date dd df diff dig dirname dmesg dnf
-    dpkg dpkg-query du echo egrep expand export expr false fgrep file find fmt fold free fuser
-    getent getfacl grep groupadd groupdel groups gunzip gzip head hexdump host hostname hostnamectl
-    id install journalctl jq kill killall last ldd ln locale loginctl ls lsblk lscpu lsof md5sum
-    mkdir mktemp modprobe mount mv netstat nl nproc nslookup od openssl passwd paste pgrep pidof
-    ping pkill printenv printf ps pwd read readlink realpath resize2fs rev rm rmdir rpm rsync scp
-    seq service set setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shuf sleep sort ss stat
-    strings swapoff swapon sync sysctl systemctl tac tail tar tee test timedatectl touch tr tree
-    true truncate tty umask umount uname unexpand uniq unlink unset unzip uptime useradd userdel
-    usermod vmstat w wait wc wget which who whoami xz xzcat yum zcat zgrep zstd zstdcat
+    [ [[ apt-cache b2sum base32 base64 basename bunzip2 bzcat bzip2 cal cat cd chgrp chmod chown
+    chpasswd cksum cmp column comm cp curl cut date dd df diff dig dirname dmesg dpkg-query du echo
+    egrep expand export expr false fgrep file find fmt fold free fuser getent getfacl grep groups
+    gunzip gzip head hexdump host hostname hostnamectl id install journalctl jq kill killall last ln
+    locale loginctl ls lsblk lscpu lsof md5sum mkdir mktemp mv netstat nl nproc nslookup od openssl
+    passwd paste pgrep pidof ping pkill printenv printf ps pwd read readlink realpath resize2fs rev
+    rm rmdir rsync scp seq set setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shuf sleep
+    sort ss stat strings swapoff swapon sync sysctl systemctl tac tail tee test timedatectl touch tr
+    tree true truncate tty umask uname unexpand uniq unlink unset unzip uptime vmstat w wait wc wget
+    which who whoami xz xzcat zcat zgrep zstd zstdcat
     """.split()  # noqa: SIM905 - easier to read and to add to
 )
 """Programs that take what they are given for data, or take nothing, unless an option of theirs
-names another program."""
+names another program. What starts programs of anybody's is none: a package's scripts, a service."""
 _STARTS = re.compile(
-    r"-[a-z]*I|--?(to-c|compress-p|checkpoint-a|use-compress)|"
+    r"-[a-z]*I|--(co|strip)|"
     r"-.*(exec|ok(dir)?\Z|command|program|filter|script|pager|hook|engine|rsh|askpass|invoke)",
     re.IGNORECASE,
 )
+_TAR_LETTERS = "cxtruvzjJfpCkhPOamnUWS"
+_TAR_WORDS = """absolute-names append auto-compress bzip2 create delete dereference directory
+    exclude exclude-from extract file files-from get group gunzip gzip keep-old-files list no-recursion
+    no-same-owner no-same-permissions numeric-owner overwrite owner preserve-permissions same-owner
+    same-permissions sparse strip-components to-stdout update verbose verify xz zstd"""
+_TAR = re.compile(f"-?[{_TAR_LETTERS}]*|--(?:{'|'.join(_TAR_WORDS.split())})?(?:=.*)?", re.DOTALL)
+"""Options of `tar` that start nothing. Others do, and a part of their names is enough for it."""
 _NAMES_ONE = re.compile(
     r"(?<![\w.-])(?:(?:ba|da|z|k|a|c|tc|fi)?sh|busybox|python[\d.]*|perl|ruby|node|php|lua|[gm]?awk|"
     r"xargs|parallel|eval|ssh)(?![\w.-])|/dev/stdin|/dev/fd/0|/proc/self/fd"
@@ -46,7 +52,13 @@ _AHEAD = {
 }
 """Programs that start what stands behind them, the letters of their options, and of those that take
 a word more."""
-_SET = re.compile(r"(?!PATH\b|LD_|BASH_ENV|ENV\b|IFS)[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_SET = re.compile(
+    r"(?:[a-z_][a-z0-9_]*|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|DEBIAN_FRONTEND)\+?=.*",
+    re.DOTALL,
+)
+"""Variables that name no program, and no options, to any."""
+_KEYS = b"\x03\x04\x1c"
+"""Keys that end what runs at a terminal, or its input."""
 _FOLDERS = re.compile(r"(/usr(/local)?)?/s?bin/")
 _OPERATORS = re.compile(r"(&>>?|>[>|&]?|<[>&]?)|[();|&]")
 """The first group: what a word behind it names is where input or output goes."""
@@ -61,12 +73,15 @@ class GivenInput:
 
     Args:
         command: the command's text.
-        known: a text whose end may be input without anybody wondering: the agent's own ticket,
-            which `ssh` passes on where nothing else is its standard input.
+        known: a text that may be input as a whole without anybody wondering: the agent's own
+            ticket, which `ssh` passes on where nothing else is its standard input. A part of it
+            may begin with what is a command.
+        terminal: the command has one, where a pager that starts by itself takes commands.
     """
 
-    def __init__(self, command: str, known: bytes = b"") -> None:
-        self._data = takes_data(command)
+    def __init__(self, command: str, known: bytes = b"", *, terminal: bool = False) -> None:
+        self._terminal = terminal
+        self._data = not terminal and takes_data(command)
         self._known = known
         self._given = bytearray()
         self._other = False
@@ -75,8 +90,10 @@ class GivenInput:
         """More of it is passed on."""
         if self._data or self._other:
             return
+        if self._terminal:
+            data = data.translate(None, _KEYS)
         self._given += data[: len(self._known) + 1 - len(self._given)]
-        self._other = bytes(self._given) not in self._known
+        self._other = not self._known.startswith(self._given)
 
     def may_have_run(self, *, over: bool = False) -> bool:
         """The command may have done what its input said.
@@ -84,7 +101,7 @@ class GivenInput:
         Args:
             over: no more comes.
         """
-        return self._other or (over and not self._known.endswith(self._given))
+        return self._other or (over and self._given not in (b"", self._known))
 
 
 def takes_data(command: str) -> bool:
@@ -141,7 +158,15 @@ def _is_known(part: list[str]) -> bool:
         name = name.rpartition("/")[2]
     if name == "export" and not all(_SET.fullmatch(word) for word in words):
         return False
+    if name == "tar":
+        return _takes_data_as_tar(words)
     return name in _DATA and not any(_STARTS.match(word) for word in words)
+
+
+def _takes_data_as_tar(words: list[str]) -> bool:
+    """No option is another than those that are known; the first word may be one without a dash."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    return all(_TAR.fullmatch(word) for word in (*words[:1], *options))
 
 
 def _behind(words: list[str], letters: str, taking: str) -> list[str]:

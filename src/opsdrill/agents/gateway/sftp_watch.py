@@ -193,7 +193,8 @@ class SftpWatch:
 
     def _open(self, fields: _Fields) -> Call:
         path, flags = fields.path(), fields.number()
-        if not flags & _FLAG_WRITE:
+        # A host makes or cuts a file on request, though it is opened to be read alone.
+        if not flags & (_FLAG_WRITE | _FLAG_APPEND | _FLAG_CREATE | _FLAG_CUT):
             return self._other({"operation": "open", "path": path})
         # `scp` writes a file anew without cutting it first; to edit one is to open what is there.
         anew = flags & (_FLAG_CREATE | _FLAG_CUT) and not flags & _FLAG_APPEND

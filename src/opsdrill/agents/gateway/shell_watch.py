@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.kept_output import KeptOutput
 from opsdrill.agents.gateway.sieve import Sieve
-from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt
+from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt, changes_what_is_told
 from opsdrill.agents.gateway.typed_lines import Line, TypedLines
 from opsdrill.agents.gateway.watch import CommandWatch, Lasts, Malformed
 from opsdrill.agents.gateway.witness import TOOL, Call, NotRecorded, Witness
@@ -93,11 +93,13 @@ class ShellWatch:
         self._command = None if command is None else CommandWatch(witness, host, user, command)
         self._session: Call | None = None
         self._alive = False
-        self._early = 0
+        self._early: deque[str] = deque(maxlen=_WAITING)
         self._size = 0
         self._lines = 0
         self._waiting: deque[_Waiting] = deque()
-        self._number = 0
+        self._last: Entered | None = None
+        self._next: int | None = None
+        self._doubted = False
         self._running: Call | None = None
         self._kept = KeptOutput()
 
@@ -144,6 +146,7 @@ class ShellWatch:
                 out += piece
             elif isinstance(piece, Prompt):
                 self._alive = True
+                self._next = piece.number + 1
                 self._return(piece.status)
             else:
                 self._entered(piece)
@@ -167,11 +170,12 @@ class ShellWatch:
 
     def _enter(self, line: Line) -> None:
         """A line is about to be passed on."""
+        self._doubt(line.command)
         if not self._alive:
             if not line.certain:
                 self._gap()
             self._run(self._begin(line.text))
-            self._early += 1
+            self._early.append(line.text.strip())
             return
         self._waiting.append(_Waiting(line, self._begin(line.text) if line.certain else None))
         if len(self._waiting) > _WAITING:
@@ -179,8 +183,14 @@ class ShellWatch:
 
     def _entered(self, told: Entered) -> None:
         """The shell says what it runs now: a line that waits, or what keys made of it."""
-        stale = told.number == self._number
-        self._number = told.number
+        # What this line put into the history comes next after what was there at the prompt.
+        stale = told == self._last or (bool(self._waiting) and told.number != self._next)
+        if self._last is not None and told.number == self._last.number and told != self._last:
+            self._gap()  # two lines of one number: one of them is no word of the shell's
+        self._last, self._next = told, None
+        if self._doubted and any(not one.line.certain for one in self._waiting):
+            self._gap()
+        self._doubt(told.text)
         same = next((one for one in self._waiting if _same(one.line, told.text)), None)
         if same is not None:
             while (one := self._waiting.popleft()) is not same:
@@ -197,11 +207,17 @@ class ShellWatch:
                 if not (self._waiting.popleft().line.unfinished or joined):
                     break
             self._run(self._begin(told.text))
-        elif self._early:
-            self._early -= 1  # typed, and recorded, before the shell told anything
+        elif told.text.strip() in self._early:
+            # Typed, and recorded, before the shell told anything.
+            while self._early.popleft() != told.text.strip():
+                pass
         elif not stale:
             # One line more of those that were pasted together.
             self._run(self._begin(told.text))
+
+    def _doubt(self, command: str) -> None:
+        """From a command on that may change what the shell tells, nothing hangs on that."""
+        self._doubted = self._doubted or changes_what_is_told(command)
 
     def _sieve_of(self, forbidding: Forbidding) -> Sieve:
         return Sieve(

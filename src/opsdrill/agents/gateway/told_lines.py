@@ -21,23 +21,41 @@ _ESCAPES = {
 }  # fmt: skip
 _QUOTED = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 
+_CHANGES = re.compile(
+    r"(?i:hist)|PS0|PROMPT_COMMAND|7770|environ|"
+    r"\b(?:fc|bind|trap|enable|eval|source|alias|set|shopt|declare|typeset|exec)\b|"
+    r"(?:\A|[\s;&|({!])\.\s|"
+    # The name of a variable, or that of a command, that is made only when it runs.
+    r"\b(?:read|printf|export|unset|readonly|local|mapfile|readarray|getopts)\b[^;&|\n]*[$`*?{]|"
+    r"(?:\A|[\n;&|({!]|\b(?:do|then|else|if|while|until|time|command|builtin)\s)\s*"
+    r"(?:\w+=\S*\s+)*[^\s;&|=]*[$`*?\[{]"
+)
+"""What changes the history or the variables of a shell, or may: there is no list of all ways."""
+_LOOKED_AT = 8192
+
+
+def changes_what_is_told(command: str) -> bool:
+    """After this command a bash may tell something else than what it runs."""
+    if len(command) > _LOOKED_AT:
+        return True
+    return _CHANGES.search(re.sub(r"""['"\\]""", "", command)) is not None
+
 
 def hook(word: str) -> dict[str, str]:
     """The environment of a bash that tells of its lines.
 
-    At each prompt it tells the exit status of the command before; before each command the last line
-    of its history, with its number there.
+    At each prompt it tells the exit status of the command before, and the last line of its history,
+    with its number there; before each command the same line as it is then.
 
     Args:
         word: letters and digits that nobody can guess.
     """
-    told = (
-        f"$(builtin printf '\\033]7770;{word};C;%q\\007' \"$(HISTTIMEFORMAT= builtin history 1)\")"
-    )
+    last = '"$(HISTTIMEFORMAT= builtin history 1)"'
+    told = f"$(builtin printf '\\033]7770;{word};C;%q\\007' {last})"
     quoted = told.replace("'", "'\\''")
     return {
         "PROMPT_COMMAND": (
-            f"builtin printf '\\033]7770;{word};P;%s\\007' \"$?\";"
+            f"builtin printf '\\033]7770;{word};P;%s;%q\\007' \"$?\" {last};"
             f"case $PS0 in *{word}*);;*)PS0='{quoted}'$PS0;export -n PROMPT_COMMAND PS0;;esac"
         )
     }
@@ -45,9 +63,15 @@ def hook(word: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The shell waits for a line; `status` is of the command before."""
+    """The shell waits for a line.
+
+    Attributes:
+        status: of the command before.
+        number: of the last line in the shell's history; 0: there is none.
+    """
 
     status: int | None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +139,14 @@ class Markers:
 
 def _marker(content: bytes) -> Prompt | Entered | None:
     text = content.decode(errors="replace")
-    if text.startswith("P;"):
-        return Prompt(int(text[2:])) if re.fullmatch(r"[0-9]{1,3}", text[2:]) else None
-    if not text.startswith("C;"):
-        return None
-    found = re.fullmatch(r"\s*(\d{1,9})\*?\s\s?(.*)", unquoted(text[2:]), re.DOTALL)
+    if (prompt := re.fullmatch(r"P;([0-9]{1,3});(.*)", text, re.DOTALL)) is not None:
+        return Prompt(int(prompt[1]), _last(prompt[2]).number)
+    return _last(text[2:]) if text.startswith("C;") else None
+
+
+def _last(quoted: str) -> Entered:
+    """The last line of a history, as `history 1` gives it."""
+    found = re.fullmatch(r"\s*(\d{1,9})\*?\s\s?(.*)", unquoted(quoted), re.DOTALL)
     return Entered(int(found[1]), found[2]) if found else Entered(0, "")
 
 

@@ -66,7 +66,7 @@ class CommandWatch:
         user: who it runs as.
         command: its text.
         keeps: its output is kept: it is no stream of some protocol.
-        known: as of `GivenInput`.
+        known, terminal: as of `GivenInput`.
     """
 
     lasts: Lasts = "command"
@@ -80,6 +80,7 @@ class CommandWatch:
         *,
         keeps: bool = True,
         known: bytes = b"",
+        terminal: bool = False,
     ) -> None:
         self._witness = witness
         self._host = host
@@ -87,7 +88,7 @@ class CommandWatch:
         self._command = command
         self._kept = KeptOutput() if keeps else None
         self._call: Call | None = None
-        self._given = GivenInput(command, known)
+        self._given = GivenInput(command, known, terminal=terminal)
 
     def begin(self) -> None:
         self._call = self._witness.begin(

@@ -57,7 +57,8 @@ def watch_for(
     if receives_rsync(text):
         return request, RsyncWatch(witness, host, user, text, keeps=False)
     if not copies(text):
-        return request, CommandWatch(witness, host, user, text, known=door.rules.known_input)
+        known, terminal = door.rules.known_input, request.terminal is not None
+        return request, CommandWatch(witness, host, user, text, known=known, terminal=terminal)
     if not receives_scp(text):
         return request, CommandWatch(witness, host, user, text, keeps=False)
     target = scp_target(text)

@@ -23,7 +23,8 @@ TICKET = b"# The disk is full\n\nPlease reboot nothing.\nWork on your own.\n"
         "while read x; do echo $x; done", "for x in a b; do cat $x; done", "! grep -q x",
         "LC_ALL=C sort", "timeout 5 cat", "timeout -k 1 5 cat", "nice -n 5 gzip", "cat\nwc -c",
         "env LC_ALL=C cat", "/usr/local/bin/cat", "echo 'a; b' \"c | d\"", "",
-        "rsync --server -vlogDtpre.iLsfxCIvu . /srv/",
+        "rsync --server -vlogDtpre.iLsfxCIvu . /srv/", "tar xzf - -C /srv", "tar -xf - --gzip",
+        "tar cf - --exclude=x y | gzip", "x=1 cat", "TZ=UTC date",
     ],
 )  # fmt: skip
 def test_commands_that_take_data(command: str) -> None:
@@ -45,6 +46,16 @@ def test_commands_that_take_data(command: str) -> None:
         "sed e", "crontab -", "at now", "cat <<X", "for x in a; do /tmp/q; done", "'", "ca't",
         "trap /tmp/q EXIT; cat", "/usr/bin/../../tmp/q", "ip netns exec x /tmp/q",
         "docker exec -i x y",
+        # What starts a program of anybody's: scripts of packages and services, for example.
+        "dpkg -i /tmp/q.deb", "apt-get install -y /tmp/q.deb", "rpm -i /tmp/q.rpm",
+        "service q start", "mount -t q x /mnt", "modprobe q", "ldd /tmp/q", "useradd q",
+        # The beginning of an option's name, or an option without a dash, is enough for it.
+        "tar --use=/tmp/q -xf -", "tar xIf /tmp/q -", "tar -F /tmp/q -cML 1", "tar --rmt=/tmp/q x",
+        "tar --info-s=/tmp/q -xM", "tar --new-vol=/tmp/q -xM", "tar --to=/tmp/q -x",
+        "sort -S 1k --com=/tmp/q", "install -s --strip-p=/tmp/q a b", "tar -xH q",
+        # Options and programs by way of a variable.
+        "TAR_OPTIONS=--to-command=/tmp/q tar -x", "EDITOR=/tmp/q systemctl edit x",
+        "PAGER=/tmp/q cat", "export TAR_OPTIONS=--to-command=/tmp/q; tar -x",
         "cat & /tmp/q", "cat || /tmp/q", "cat && /tmp/q", "2>/dev/null /tmp/q", "> x /tmp/q",
     ],
 )  # fmt: skip
@@ -59,8 +70,9 @@ def test_commands_that_may_run_what_they_are_given(command: str) -> None:
         ([], False, False),
         ([TICKET], False, False),
         ([TICKET[:9], TICKET[9:]], False, False),
-        ([TICKET[30:]], False, False),
-        ([b"reboot"], False, True),  # a part of the ticket that is not its end
+        ([TICKET[30:]], True, True),  # whoever sends a part can choose where it begins
+        ([TICKET[:30]], False, True),
+        ([b"reboot"], True, True),
         ([TICKET[30:], b"x"], True, True),
         ([b"x"], True, True),
         ([TICKET * 2], True, True),
@@ -73,6 +85,14 @@ def test_its_own_ticket_is_no_wonder(pieces: list[bytes], during: bool, over: bo
         given.add(piece)
     assert given.may_have_run() is during
     assert given.may_have_run(over=True) is over
+
+
+def test_at_a_terminal_no_program_is_known_to_take_data() -> None:
+    """[W3.3] `journalctl` at a terminal starts a pager, which takes commands."""
+    for keys, gap in ((b"\x03\x04", False), (TICKET, False), (b"!reboot\r", True), (b"q", True)):
+        given = GivenInput("journalctl -u app", TICKET, terminal=True)
+        given.add(keys)
+        assert given.may_have_run(over=True) is gap
 
 
 def test_without_a_ticket_any_input_counts() -> None:

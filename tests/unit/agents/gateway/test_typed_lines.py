@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.agents.gateway.told_lines import Entered, Markers, Prompt, unquoted
+from opsdrill.agents.gateway.told_lines import (
+    Entered,
+    Markers,
+    Prompt,
+    changes_what_is_told,
+    unquoted,
+)
 from opsdrill.agents.gateway.typed_lines import LINE, Line, TypedLines
 
 WORD = "0123abcd"
@@ -91,15 +97,15 @@ def test_pieces_make_no_difference(data: bytes, size: int, terminal: bool) -> No
 
 def test_markers_are_taken_out() -> None:
     markers = Markers(WORD)
-    data = b"a" + LEAD + b"P;7\a" + b"b" + LEAD + b"C;\\ \\ 12\\ \\ ls\\ -l\a" + b"c"
-    assert list(markers.feed(data)) == [b"a", Prompt(7), b"b", Entered(12, "ls -l"), b"c"]
+    data = b"a" + LEAD + b"P;7;\\ 4\\ \\ ls\a" + b"b" + LEAD + b"C;\\ \\ 12\\ \\ ls\\ -l\a" + b"c"
+    assert list(markers.feed(data)) == [b"a", Prompt(7, 4), b"b", Entered(12, "ls -l"), b"c"]
     assert not markers.shown
 
 
 @given(st.integers(1, 9))
 def test_a_marker_in_pieces(size: int) -> None:
     markers = Markers(WORD)
-    data = b"x\x1b" + LEAD + b"P;0\a" + b"y\x1b]7770;" + b"z" + LEAD + b"C;''\a"
+    data = b"x\x1b" + LEAD + b"P;0;\\ 4\\ \\ ls\a" + b"y\x1b]7770;" + b"z" + LEAD + b"C;''\a"
     out, told = b"", []
     for at in range(0, len(data), size):
         for piece in markers.feed(data[at : at + size]):
@@ -108,7 +114,7 @@ def test_a_marker_in_pieces(size: int) -> None:
             else:
                 told.append(piece)
     assert out + markers.flush() == b"x\x1by\x1b]7770;z"
-    assert told == [Prompt(0), Entered(0, "")]
+    assert told == [Prompt(0, 4), Entered(0, "")]
 
 
 def test_a_word_that_shows_is_noticed() -> None:
@@ -116,6 +122,35 @@ def test_a_word_that_shows_is_noticed() -> None:
         markers = Markers(WORD)
         list(markers.feed(shown))
         assert markers.shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "history -s ls", "his''tory -c", "h\\istory -c", "HISTCONTROL=ignorespace", "fc -s", "PS0=",
+        "bind -x x", "trap x DEBUG", "set +o history", ". /tmp/x", "true; . x", "source x",
+        "alias ls='x'", "$x -s ls", "true && ${x}ory -s ls", "x=1 $x", "`x`", "read P${x}",
+        "printf -v P${x} y", "cat /proc/$$/environ", "h?story", "a" * 9000, "if $x; then y; fi",
+    ],
+)  # fmt: skip
+def test_what_may_change_what_a_shell_tells(command: str) -> None:
+    """[W3.2]"""
+    assert changes_what_is_told(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -l",
+        "echo $HOME",
+        "grep 'a.b' /etc/x",
+        "cd .. && ls *.conf",
+        "systemctl restart x",
+        "./x",
+    ],
+)
+def test_what_changes_nothing_that_a_shell_tells(command: str) -> None:
+    assert not changes_what_is_told(command)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
