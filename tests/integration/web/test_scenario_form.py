@@ -256,10 +256,9 @@ async def test_nothing_is_lost_between_form_and_json(site: Site, chromium: Brows
             await page.locator("#fields :is(input, textarea):not([type=file])").evaluate_all(TOUCH)
             assert await text_of(page) == text
             # A change has the whole of it written anew.
-            await page.locator("[id='limits-section']").evaluate("one => one.scrollIntoView()")
-            await at(page, "description").fill("otherwise") if await at(
-                page, "description"
-            ).get_attribute("type") != "button" else None
+            description = at(page, "description")
+            if await description.get_attribute("type") != "button":
+                await description.fill("otherwise")
             after = await text_of(page)
             wanted, found = exact(text), exact(after)
             assert isinstance(wanted, dict) and isinstance(found, dict)
@@ -561,6 +560,7 @@ async def test_what_somebody_else_saved_meanwhile_is_told_and_nothing_is_lost(
         await expect(at(page, "validation[0].label")).to_have_value("mended")
         await page.get_by_role("button", name="Back to mine").click()
         await expect(at(page, "validation[0].label")).to_have_value("my label")
+        await expect(at(page, "title")).to_have_value("Of both")
         await theirs("Their other title")
         await save(page)
         await expect(notice).to_contain_text("Their other title")
@@ -572,6 +572,37 @@ async def test_what_somebody_else_saved_meanwhile_is_told_and_nothing_is_lost(
         assert found["scenario"]["validation"][0]["label"] == "my label"
         earlier = (await api.get("/api/v1/scenarios/both/versions/3")).json()
         assert earlier["scenario"]["title"] == "Their other title"
+
+
+async def test_changes_of_two_that_do_not_touch_are_joined(site: Site, chromium: Browser) -> None:
+    body = await kept(site, "joined", tags=["a"])
+    async with client(site) as api, visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/joined/edit")
+        for label, joins in (("my label", True), ("my other label", False)):
+            now = (await told(api, "joined"))["scenario"]["validation"]
+            if not joins:
+                now[0]["run"] = "theirs?"
+            theirs = {**body, "title": f"Not {label}", "validation": now}
+            await api.put("/api/v1/scenarios/joined", json=theirs, headers={"If-Match": "*"})
+            await at(page, "validation[0].label").fill(label)
+            await save(page)
+            await expect(page.locator("#notice")).to_contain_text("meanwhile")
+            made.expected("412")
+            join = page.get_by_role("button", name="Join both in the form")
+            await expect(join).to_have_count(int(joins))
+            if joins:
+                await join.click()
+                await expect(at(page, "title")).to_have_value("Not my label")
+                await expect(at(page, "validation[0].label")).to_have_value("my label")
+                await save(page)
+                await page.wait_for_url("**/scenarios/joined")
+                found = (await told(api, "joined"))["scenario"]
+                assert (found["title"], found["validation"][0]["label"]) == (
+                    "Not my label",
+                    "my label",
+                )
+                page = await opened(made, "/scenarios/joined/edit")
+        await leave(page)
 
 
 async def test_support_files_come_with_the_scenario_and_go(

@@ -34,6 +34,8 @@ let kept = area.value;
 /** As it was last kept. */
 let current = area.value;
 /** The text of the scenario as it is now. */
+const begun = area.value;
+/** The text of the version that was edited. */
 let inFields = "";
 /** The text that the fields have the values of. */
 let tab = "json";
@@ -130,7 +132,7 @@ for (const [name, button] of Object.entries(tabs)) {
 
 area.addEventListener("input", () => {
   current = area.value;
-  numbered(gutter, lines(), problems);
+  if (gutter.childElementCount !== lines()) numbered(gutter, lines(), problems);
   checkSoon();
 });
 area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
@@ -152,7 +154,7 @@ function show() {
     area.setAttribute("aria-invalid", String(shownNow.some((one) => one.severity === "error")));
   }
   const words = [counted(shownNow), hidden ? `${hidden} still empty` : ""].filter(Boolean).join(", ");
-  status.textContent = words || (current === kept && !support.changed ? "Nothing changed" : "No problems");
+  status.textContent = words || (current === kept && !support.touched ? "Nothing changed" : "No problems");
   next.hidden = shownNow.length === 0;
 }
 
@@ -340,18 +342,20 @@ async function meanwhile() {
   const body = new URLSearchParams({ text: current, base: form.dataset.number ?? "" });
   const page = await call(`/scenarios/${encodeURIComponent(key)}/meanwhile`, { method: "POST", body, headers: { "HX-Request": "true" } });
   const mine = current;
+  const joint = joined(begun, theirs, mine);
   const both = new DOMParser().parseFromString(await page.text(), "text/html");
   const keep = () => {
     tag = theirTag;
     form.requestSubmit();
   };
-  const take = () => {
-    fill(theirs, theirTag);
+  /** @param {string} text @param {string} words */
+  const take = (text, words) => {
+    fill(text, theirTag, theirs);
     const back = h("button", { type: "button", onclick: () => {
       fill(mine, theirTag, theirs);
       notice.replaceChildren();
     } }, "Back to mine");
-    tell("passed", h("p", {}, "The form has their version now. Yours is not lost as long as this page is open."), h("div", { class: "actions" }, back));
+    tell("passed", h("p", {}, `${words} Yours is not lost as long as this page is open.`), h("div", { class: "actions" }, back));
   };
   tell(
     "error",
@@ -360,21 +364,40 @@ async function meanwhile() {
       "div",
       { class: "actions" },
       h("button", { type: "button", onclick: keep }, "Save mine over theirs"),
-      h("button", { type: "button", onclick: take }, "Take theirs into the form"),
+      joint === null ? null : h("button", { type: "button", onclick: () => take(joint, "The form has what both changed. Look it over, and save it.") }, "Join both in the form"),
+      h("button", { type: "button", onclick: () => take(theirs, "The form has their version now.") }, "Take theirs into the form"),
     ),
     h("p", { class: "quiet" }, "Whatever you choose, both stay: theirs is a version of the scenario already."),
   );
 }
 
 /**
+ * What two changed of the same, where they changed other keys; null where both changed one.
+ * @param {string} base
+ * @param {string} theirs
+ * @param {string} mine
+ */
+function joined(base, theirs, mine) {
+  const [was, other, own] = [base, theirs, mine].map((text) => /** @type {any} */ (parse(text)));
+  const made = Object.create(null);
+  for (const key of new Set([...Object.keys(own), ...Object.keys(other)])) {
+    const [before, there, here] = [was, other, own].map((one) => write(one[key]));
+    if (here !== before && there !== before && here !== there) return null;
+    const side = here === before ? other : own;
+    if (key in side) made[key] = side[key];
+  }
+  return `${write(made)}\n`;
+}
+
+/**
  * Another text in both tabs.
  * @param {string} text
  * @param {string} itsTag
- * @param {string} [asKept] what is kept by now, where that is something else
+ * @param {string} asKept what is kept by now
  */
 function fill(text, itsTag, asKept) {
   tag = itsTag;
-  kept = asKept ?? text;
+  kept = asKept;
   current = text;
   area.value = text;
   if (tab === "form") {
@@ -385,7 +408,7 @@ function fill(text, itsTag, asKept) {
 }
 
 addEventListener("beforeunload", (event) => {
-  if (!leaving && (current !== kept || (support.changed && Boolean(key)))) event.preventDefault();
+  if (!leaving && (current !== kept || support.touched)) event.preventDefault();
 });
 
 document.addEventListener("keydown", (event) => {

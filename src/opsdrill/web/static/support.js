@@ -17,7 +17,10 @@ export class SupportFiles {
   constructor(there, of, own) {
     /** @type {Map<string, Support>} */
     this.files = new Map(there.map(({ path, size }) => [path, { size, of }]));
+    /** Whether they are others than those that are kept. */
     this.changed = !own && there.length > 0;
+    /** Whether somebody changed them here. */
+    this.touched = false;
   }
 
   /** @returns {string[]} */
@@ -79,7 +82,7 @@ export class SupportFiles {
 
   /** @param {Editor} editor @param {string} focus @param {string} words */
   #told(editor, focus, words) {
-    this.changed = true;
+    this.changed = this.touched = true;
     editor.told.changed();
     editor.told.redraw(focus);
     say(words);
