@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.integration.rooms import Came, ran, room
 
 import opsdrill
+from opsdrill.agents.isolation.confined import Confined
 
 pytestmark = pytest.mark.sandbox
 
@@ -39,7 +43,7 @@ def still_there() -> list[str]:
             line = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-        if "4711" in line and "pytest" not in line:
+        if re.search(r"(?<!\d)4711(?!\d)", line) and "pytest" not in line:
             found.append(line)
     return found
 
@@ -141,6 +145,30 @@ async def test_a_killed_opsdrill_takes_it_along() -> None:
             break
         os.sched_yield()
         subprocess.run(["sleep", "0.1"], check=True)
+    assert still_there() == []
+
+
+async def test_many_wait_for_nothing_that_others_wait_for() -> None:
+    """The threads that all share are free for what is to be checked, however many programs work."""
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    stopped: list[Confined] = []
+    out: list[bytes] = []
+
+    def take(part: bytes) -> None:
+        out.append(part)
+        if b"".join(out).count(b"ready") == 4:
+            for each in stopped:
+                each.stop()
+
+    for _ in range(4):
+        given = room("echo ready; sleep 4711")
+        stopped.append(Confined(given, take, lambda _: None, lambda _: None))
+    async with asyncio.timeout(60):
+        endings = await asyncio.gather(*(each.run() for each in stopped))
+        await asyncio.to_thread(lambda: None)
+    assert [ending.left for ending in endings] == [False] * 4
+    assert b"".join(out).count(b"ready") == 4
     assert still_there() == []
 
 

@@ -49,12 +49,18 @@ class Account:
     seen: Mapping[str, Seen]
 
 
-def read_account(paths: Sequence[Path]) -> Account | str:
-    """What the transcripts tell; or why there is nothing to be read."""
+def read_account(paths: Sequence[Path], unread: str | None = None) -> Account | str:
+    """What the transcripts tell; or why there is nothing to be read.
+
+    Args:
+        unread: why these are not all that there were; None: they are.
+    """
     if not paths:
         return "the agent left no transcript where one is looked for"
     read: list[Imported] = []
-    why = ""
+    why = unread or ""
+    if len(paths) > FILES:
+        why = f"of {len(paths)} transcripts {FILES} are read"
     for path in paths[:FILES]:
         try:
             source = Source.of(path)
@@ -69,12 +75,16 @@ def read_account(paths: Sequence[Path]) -> Account | str:
         return f"the agent's transcript cannot be read: {why}"
     by = next((each.agent or each.format for each in read), "")
     tasks = tuple(task for each in read for task in each.record.tasks)
-    return Account(by, tasks, {target: _worst(read, target) for target in _TOLD})
+    return Account(by, tasks, {target: _worst(read, target, why) for target in _TOLD})
 
 
-def _worst(read: Sequence[Imported], target: str) -> Seen:
+def _worst(read: Sequence[Imported], target: str, why: str) -> Seen:
+    """How much of a target the transcripts hold; `why` one of them could not be read, if so."""
     seen = [each.record.coverage.of(target) for each in read]
-    return next((one for one in seen if one.state != "whole"), seen[0])
+    worst = next((one for one in seen if one.state != "whole"), seen[0])
+    if why and worst.state == "whole":
+        return Seen(state="partial", why=f"not all transcripts of the agent were read: {why}")
+    return worst
 
 
 def report_account(

@@ -49,7 +49,7 @@ class Aftermath:
         if self.fault is not None:
             return
         account = (
-            await asyncio.to_thread(read_account, self._kept.transcripts)
+            await asyncio.to_thread(read_account, self._kept.transcripts, self._kept.unread)
             if looked_for
             else "the agent leaves no transcript that is known"
         )

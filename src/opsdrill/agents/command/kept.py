@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from opsdrill.agents.isolation.keeping import LEFT_OUT
+from opsdrill.agents.isolation.keeping import LEFT_OUT, REPORTS_LEFT_OUT
 from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.mask_stream import MaskStream
 
@@ -17,6 +18,8 @@ HEAD = 8 << 20
 TAIL = 1 << 20
 """Bytes that are kept from its end."""
 _TRANSCRIPTS = "transcripts"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE)
+"""Errors that say nothing of a name."""
 
 
 class KeptStream:
@@ -73,6 +76,7 @@ class KeptFiles:
     Attributes:
         transcripts: what may be its own report, the newest first.
         left_out: how many files were not kept.
+        unread: why not all that may be its own report is among the transcripts; None: all is.
     """
 
     def __init__(self, folder: Path, mask: Mask) -> None:
@@ -80,45 +84,63 @@ class KeptFiles:
         self.folder = folder
         self.transcripts: list[Path] = []
         self.left_out = 0
+        self.unread: str | None = None
         self._mask = mask
         self.out = KeptStream(folder / "stdout.txt", mask)
         self.err = KeptStream(folder / "stderr.txt", mask)
 
     def take(self, stream: IO[bytes]) -> None:
         """Keep the files of an archive, as `send_kept` writes one; their names are anybody's."""
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for entry in archive:
-                first, *rest = PurePosixPath(self._mask.text(entry.name)).parts
-                if first == LEFT_OUT:
-                    self.left_out += int(rest[0])
-                    continue
-                content = archive.extractfile(entry)
-                path = self._place(first, rest)
-                if content is None or path is None:
-                    self.left_out += 1
-                    continue
-                with _created(path) as file:
-                    file.write(self._mask.data(content.read()))
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for entry in archive:
+                    self._take(archive, entry)
+        except tarfile.TarError:
+            # Who wrote it was ended in the middle.
+            self.left_out += 1
+            self.unread = self.unread or "not all files of the agent could be kept"
+
+    def _take(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+        first, *rest = PurePosixPath(self._mask.text(entry.name)).parts
+        if first == LEFT_OUT:
+            self.left_out += int(rest[0])
+        elif first == REPORTS_LEFT_OUT:
+            self.unread = (
+                f"{rest[0]} transcripts of the agent were not kept: too many, or too large"
+            )
+        else:
+            content = archive.extractfile(entry)
+            file = None if content is None else self._made(first, rest)
+            if content is None or file is None:
+                self.left_out += 1
                 if first == _TRANSCRIPTS:
-                    self.transcripts.append(path)
+                    self.unread = "a transcript of the agent has a name that cannot be kept"
+                return
+            with file:
+                file.write(self._mask.data(content.read()))
+            if first == _TRANSCRIPTS:
+                self.transcripts.append(Path(file.name))
 
     def close(self) -> None:
         """Nothing more comes. Repeatable."""
         self.out.close()
         self.err.close()
 
-    def _place(self, first: str, rest: list[str]) -> Path | None:
-        """Where a file goes; None: nowhere."""
+    def _made(self, first: str, rest: list[str]) -> IO[bytes] | None:
+        """A new file for what a program calls so; None: there can be none."""
         if first not in ("work", _TRANSCRIPTS) or not rest or ".." in rest:
             return None
         path = self.folder.joinpath(first, *rest)
         try:
             path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        except OSError:
+            return _created(path, os.O_EXCL)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
             return None
-        return None if path.exists() else path
 
 
-def _created(path: Path) -> IO[bytes]:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
+def _created(path: Path, more: int = 0) -> IO[bytes]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | more
+    fd = os.open(path, flags, 0o600)
+    return open(path, "wb", opener=lambda *_: fd)

@@ -29,9 +29,10 @@ _STARTS = re.compile(
 )
 _TAR_LETTERS = "cxtruvzjJfpCkhPOamnUWS"
 _TAR_WORDS = """absolute-names append auto-compress bzip2 create delete dereference directory
-    exclude exclude-from extract file files-from get group gunzip gzip keep-old-files list no-recursion
-    no-same-owner no-same-permissions numeric-owner overwrite owner preserve-permissions same-owner
-    same-permissions sparse strip-components to-stdout update verbose verify xz zstd"""
+    exclude exclude-from extract file files-from get group gunzip gzip keep-old-files list
+    no-recursion no-same-owner no-same-permissions numeric-owner overwrite owner
+    preserve-permissions same-owner same-permissions sparse strip-components to-stdout
+    update verbose verify xz zstd"""
 _TAR = re.compile(f"-?[{_TAR_LETTERS}]*|--(?:{'|'.join(_TAR_WORDS.split())})?(?:=.*)?", re.DOTALL)
 """Options of `tar` that start nothing. Others do, and a part of their names is enough for it."""
 _NAMES_ONE = re.compile(

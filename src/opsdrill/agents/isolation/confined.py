@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ _BOOT = (
 GOODBYE_SECONDS = 25.0
 _REST_SECONDS = 30.0
 _PART = 1 << 16
+_WAITING = 3
+"""Threads of one program: for its end, its room, and what it leaves behind."""
 
 Take = Callable[[bytes], None]
 
@@ -58,6 +61,9 @@ class Confined:
         self._takes = (out, err)
         self._kept = kept
         self._stopped = asyncio.Event()
+        # They wait for as long as the program runs, so that they are nobody else's: those that all
+        # share would soon be taken, and what is to be checked for one agent would wait for others.
+        self._threads = ThreadPoolExecutor(_WAITING, thread_name_prefix="opsdrill-agent")
 
     def stop(self) -> None:
         """End the program and all that came of it; `run` goes on to its end. Repeatable."""
@@ -90,7 +96,8 @@ class Confined:
             for fd in (life, say, send):
                 os.close(fd)
         assert process.stdout is not None and process.stderr is not None
-        archive = asyncio.ensure_future(asyncio.to_thread(self._read_kept, kept))
+        loop, threads = asyncio.get_running_loop(), self._threads
+        archive = loop.run_in_executor(threads, self._read_kept, kept)
         reads: list[Awaitable[None]] = [
             _drain(stream, take)
             for stream, take in zip((process.stdout, process.stderr), self._takes, strict=True)
@@ -98,10 +105,10 @@ class Confined:
         told: list[bytes] = []
         reads += [
             _drain(os.fdopen(report, "rb", 0), told.append),
-            _give(give, self._room.to_json()),
+            _give(threads, give, self._room.to_json()),
         ]
         reading = asyncio.gather(*reads)
-        ended = asyncio.ensure_future(asyncio.to_thread(process.wait))
+        ended = loop.run_in_executor(threads, process.wait)
         stopper = asyncio.ensure_future(self._stop_at(give, process, ended))
         try:
             await asyncio.shield(ended)
@@ -119,6 +126,7 @@ class Confined:
             with suppress(asyncio.CancelledError):
                 await reading
         await archive
+        threads.shutdown(wait=False)
         return _ending(b"".join(told))
 
     def _read_kept(self, fd: int) -> None:
@@ -140,10 +148,10 @@ class Confined:
             process.kill()
 
 
-async def _give(fd: int, content: bytes) -> None:
+async def _give(threads: ThreadPoolExecutor, fd: int, content: bytes) -> None:
     """Write all of it; the other end may be gone."""
     with suppress(OSError):
-        await asyncio.to_thread(_write_all, fd, content)
+        await asyncio.get_running_loop().run_in_executor(threads, _write_all, fd, content)
 
 
 def _write_all(fd: int, content: bytes) -> None:

@@ -19,6 +19,8 @@ WORK = 64 << 20
 FILES = 5000
 LEFT_OUT = "left-out"
 """The name of the last entry: how many files were left out, as text."""
+REPORTS_LEFT_OUT = "transcripts-left-out"
+"""The name of the entry before it, where transcripts are among them: how many, likewise."""
 
 
 def send_kept(room: Room, fd: int) -> None:
@@ -34,6 +36,8 @@ def send_kept(room: Room, fd: int) -> None:
                     left_out += 1
                 else:
                     left, count = left - size, count - 1
+            if left_out and limit == TRANSCRIPTS:
+                archive.addfile(tarfile.TarInfo(f"{REPORTS_LEFT_OUT}/{left_out}"))
         archive.addfile(tarfile.TarInfo(f"{LEFT_OUT}/{left_out}"))
 
 
