@@ -240,12 +240,16 @@ class OpenRecords:
         self._lock = threading.Lock()
         self._reading = threading.Lock()
 
-    def lines(self, run: str) -> Lines:
-        """A run's record; one that is not sealed may be a moment old. Raises NotThere."""
+    def lines(self, run: str, *, fresh: bool = False) -> Lines:
+        """A run's record; one that is not sealed may be a moment old, unless `fresh` is asked.
+
+        Raises:
+            NotThere: there is no such run.
+        """
         with there(run):
             self._store.get(run)  # a run that was deleted is not there, whatever is kept here
         with self._reading:  # who asks meanwhile gets what was read
-            kept = self._found(run)
+            kept = self._found(run, fresh=fresh)
             if kept is not None:
                 return kept
             began = time.monotonic()
@@ -265,10 +269,12 @@ class OpenRecords:
         with self._lock:
             self._kept.pop(run, None)
 
-    def _found(self, run: str) -> Lines | None:
+    def _found(self, run: str, *, fresh: bool) -> Lines | None:
         with self._lock:
             kept = self._kept.get(run)
-            if kept is None or not (kept[0].sealed or time.monotonic() < kept[1]):
+            if kept is None:
+                return None
+            if not kept[0].sealed and (fresh or time.monotonic() >= kept[1]):
                 return None
             self._kept.move_to_end(run)
             return kept[0]

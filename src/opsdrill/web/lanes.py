@@ -133,7 +133,7 @@ def _length(shown: _Shown, now: datetime) -> float:
 
 def _scale(shown: _Shown, now: datetime) -> tuple[datetime, float]:
     first, last = _ends(shown, now)
-    seconds = max((last - first).total_seconds(), 0.001)
+    seconds = max((last - first).total_seconds(), 1e-6)
     return first, (WIDTH - NAMES - 8) / seconds
 
 

@@ -16,6 +16,7 @@ from opsdrill.model.rules import HostState, PatternMatch
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Host, Scenario
 from opsdrill.model.ticket import Ticket, TicketMessage
+from opsdrill.patterns import BoundedSearcher
 
 BEGAN = datetime(2026, 11, 30, 12, tzinfo=UTC)
 HOSTILE = (
@@ -27,7 +28,8 @@ LONG = "long " * 200_000
 
 def keep(home: Path, spec: RunSpec, record: JobRecord, answers: tuple[HostAnswer, ...] = ()) -> str:
     """Keep a run as it would be after it was graded; gives its id."""
-    graded = grade(spec.scenario, record, answers)
+    with BoundedSearcher() as searcher:
+        graded = grade(spec.scenario, record, answers, searcher)
     result = Result(
         run=spec.id,
         scenario=spec.scenario.key,

@@ -51,10 +51,7 @@ async def run(request: Request, run: RunId, service: Served, first: From = 0) ->
 
 def _values(service: Service, known: OpenRecords, run: str, first: int) -> dict[str, object]:
     whole = whole_run(service.place, service.store, run)
-    found = known.lines(run)
-    if not found.sealed and not whole.going:
-        known.forget(run)  # it may have been sealed a moment ago
-        found = known.lines(run)
+    found = known.lines(run, fresh=True)
     shown = [shown_line(line) for line in found.all[first : first + FIRST]]
     more = {"lines": shown, "first": first, "page": FIRST, "report": False}
     return run_values(whole, found) | more

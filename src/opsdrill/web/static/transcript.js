@@ -169,7 +169,7 @@ export class Transcript {
       const held = focused !== null && this.root.contains(document.activeElement);
       if (this.served?.from === place * CHUNK) this.served = undefined;
       this.chunks.set(place, { rows });
-      this.opening = undefined;
+      if (this.opening !== undefined && Math.floor(this.opening / CHUNK) === place) this.opening = undefined;
       for (const known of this.chunks.keys()) {
         if (this.chunks.size <= CHUNKS_KEPT) break;
         if (!this.#wants(known)) this.chunks.delete(known);
