@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 from tests.integration.browser import NARROW, WIDE, Site, Visit, visit
 from tests.integration.web.test_pages_plain import client
 from tests.unit.api.drills import over
@@ -528,6 +528,37 @@ async def test_an_earlier_question_is_no_longer_of_interest(site: Site, chromium
         await at(page, "title").press_sequentially("a longer title of it", delay=10)
         await expect(page.locator("#status")).to_contain_text("No problems")
         assert len([url for url in asked if "validate" in url]) <= 3
+        await leave(page)
+
+
+async def test_a_pattern_typed_on_gives_up_the_search_of_the_earlier_one(
+    site: Site, chromium: Browser
+) -> None:
+    said = {"label": "x", "validator": "pattern_match", "where": "gateway_summary", "pattern": "a"}
+    await kept(site, "overtaken", validation=[said])
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/overtaken/edit")
+        await at(page, "validation[0].try").click()
+        found = page.locator("[id='validation[0].try.found']")
+        await expect(found).to_contain_text("no recorded runs")
+        given_up: list[str] = []
+        page.on("requestfailed", lambda one: given_up.append(one.post_data or ""))
+        held: list[Route] = []
+
+        async def hold(route: Route) -> None:
+            held.append(route)
+            if len(held) > 1:
+                await route.continue_()
+
+        await page.route("**/patterns/try", hold)
+        await at(page, "validation[0].pattern").fill("first")
+        await expect(found).to_have_attribute("aria-busy", "true")
+        await expect(found.locator(".progress")).to_be_visible()
+        await at(page, "validation[0].pattern").fill("second")
+        await expect(found).not_to_have_attribute("aria-busy", "true")
+        assert ["first" in body for body in given_up if "where" in body and "key" not in body] == [
+            True
+        ]
         await leave(page)
 
 

@@ -121,7 +121,6 @@ function told(found, without, negate) {
       negate ? ", those where it is found nowhere." : ".",
     ),
     ...flips(found.flips, without),
-    ...found.warnings.map((/** @type {any} */ one) => h("p", { class: "trap" }, shown(one.message))),
     rows.length ? h("ul", { class: "plain matches" }, ...rows) : quiet("No value matches."),
     more.length ? h("details", {}, h("summary", {}, `${more.length} more`), h("ul", { class: "plain matches" }, ...more)) : null,
     found.matched > found.matches.length ? quiet(`${found.matched - found.matches.length} further values that match are not shown.`) : null,
