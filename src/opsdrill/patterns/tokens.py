@@ -278,6 +278,8 @@ class Tokens:
         return None
 
 
+_SOUGHT_LONGEST = 4000
+"""Characters of a pattern that is looked at; nobody writes a longer one by hand."""
 _SPOKEN = "the secret, the password; age of a client's access token: a private key-pair, api_key"
 
 
@@ -297,8 +299,11 @@ def sought_token(pattern: str) -> str | None:
     """The shape of token that a regular expression is made to find; None: of none.
 
     That is so where it finds the sample of a shape, but neither the same letters in another order,
-    nor words that such tokens are spoken of with, nor what stands in a masked token's place.
+    nor words that such tokens are spoken of with, nor what stands in a masked token's place. Of a
+    long pattern nothing is said.
     """
+    if len(pattern) > _SOUGHT_LONGEST:
+        return None
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False

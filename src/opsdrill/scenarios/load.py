@@ -31,6 +31,8 @@ WRITTEN_LIMIT = 5 * 1024 * 1024
 RECORD_LIMIT = 512 * 1024 * 1024
 """Bytes of a file that programs write."""
 PROBLEMS_SHOWN = 100
+MOST_PATTERNS, MOST_IN_PATTERNS = 2000, 100_000
+"""Patterns of a scenario, and their characters altogether: so many are looked at in seconds."""
 
 REFUSED = "OD002"
 """The code of a value that its model refuses."""
@@ -289,13 +291,27 @@ def _refused(noun: str, problems: Iterable[Problem]) -> InvalidInput:
 
 def _bad_patterns(data: object) -> Iterator[tuple[Location, str]]:
     """The patterns that do not compile, in plain data that may be wrong in other ways too."""
+    count = size = 0
+    for location, text in _patterns(data):
+        count, size = count + 1, size + len(text)
+        if count > MOST_PATTERNS or size > MOST_IN_PATTERNS:
+            yield (
+                location,
+                f"is too much: a scenario has at most {MOST_PATTERNS} patterns with"
+                f" {MOST_IN_PATTERNS} characters altogether",
+            )
+            return
+        try:
+            compile_pattern(text)
+        except InvalidPattern as error:
+            yield location, f"is no valid pattern: {error.message}"
+
+
+def _patterns(data: object) -> Iterator[tuple[Location, str]]:
+    """Every pattern that is not blank, which the model refuses."""
     for part, key in (("validation", "pattern"), ("replies", "when")):
         entries = data.get(part) if isinstance(data, dict) else None
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             text = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(text, str) or not text.strip():
-                continue  # the model refuses it
-            try:
-                compile_pattern(text)
-            except InvalidPattern as error:
-                yield (part, index, key), f"is no valid pattern: {error.message}"
+            if isinstance(text, str) and text.strip():
+                yield (part, index, key), text

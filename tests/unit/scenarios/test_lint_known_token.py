@@ -7,7 +7,7 @@ import re
 import pytest
 
 from opsdrill.patterns import compile_pattern
-from opsdrill.patterns.tokens import SHAPES
+from opsdrill.patterns.tokens import SHAPES, sought_token
 from opsdrill.scenarios.catalogue import PACKS, Catalogue
 from opsdrill.scenarios.lint import CHECKS
 from opsdrill.scenarios.lint.check import Finding
@@ -152,3 +152,9 @@ def test_a_pattern_without_end_costs_little() -> None:
 
 def test_it_is_among_all_checks() -> None:
     assert any(isinstance(check, TokenInScenario) for check in CHECKS)
+
+
+def test_of_a_long_pattern_nothing_is_said() -> None:
+    """[S7.1] The engine that is asked takes long for some of those."""
+    assert sought_token("ghp_[A-Za-z0-9]{36}") == "github-token"
+    assert sought_token("ghp_[A-Za-z0-9]{36}" + "|zzz" * 1000) is None

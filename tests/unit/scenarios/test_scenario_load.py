@@ -486,3 +486,23 @@ def test_version_follows_content_and_files(tmp_path: Path) -> None:
     assert load_scenario(write(tmp_path, text.replace("title: T", "title: U"))).version != first
     (tmp_path / "tool").write_bytes(b"2")
     assert load_scenario(write(tmp_path, text)).version != first
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "allowed"),
+    [(2000, 9, True), (2001, 9, False), (25, 4000, True), (25, 4001, False)],
+)
+def test_patterns_are_bounded_altogether(count: int, size: int, allowed: bool) -> None:
+    """[S7.3] So that a scenario is looked at in seconds, whoever sent it."""
+    rule = {"label": "x", "validator": "pattern_match", "where": "executed_commands"}
+    rules = [{**rule, "label": f"{n}", "pattern": f"{n:x<{size}}"} for n in range(count)]
+    data = {"key": "a", "title": "t", "ticket_title": "t", "hosts": ["a"], "validation": rules}
+    if allowed:
+        assert len(parse_scenario(data).validation) == count
+        return
+    with pytest.raises(InvalidInput) as refused:
+        parse_scenario(data)
+    assert [problem.path for problem in refused.value.problems] == [
+        f"validation[{count - 1}].pattern"
+    ]
+    assert "2000 patterns with 100000 characters" in refused.value.problems[0].message

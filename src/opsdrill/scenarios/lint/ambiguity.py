@@ -51,9 +51,13 @@ def _exploding(expression: Expression) -> Repeat | None:
 def _loops(choice: Choice, *, followed: bool) -> Iterator[tuple[Repeat, bool]]:
     """Every repetition without an end, and whether something behind it can fail."""
     for option in choice.options:
-        for at, item in enumerate(option.items):
-            behind = followed or not all(map(may_be_empty, option.items[at + 1 :]))
-            yield from _within(item, followed=behind)
+        behind: list[bool] = []
+        can_fail = followed
+        for item in reversed(option.items):
+            behind.append(can_fail)
+            can_fail = can_fail or not may_be_empty(item)
+        for item, followed_here in zip(option.items, reversed(behind), strict=True):
+            yield from _within(item, followed=followed_here)
 
 
 def _within(item: Item, *, followed: bool) -> Iterator[tuple[Repeat, bool]]:
