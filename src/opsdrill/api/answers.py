@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter
@@ -101,16 +101,23 @@ def _tags(header: str, *, strict: bool = True) -> list[tuple[bool, str]]:
     return found
 
 
-async def edited(service: Service, edit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call an edit; what cannot be edited at all is no matter of the version that was seen.
+@contextmanager
+def editing() -> Iterator[None]:
+    """What cannot be edited at all is no matter of the version that was seen.
 
     Raises:
         Refused: 409.
     """
     try:
-        return await service.call(edit, *args, **kwargs)
+        yield
     except NotEditable as error:
         raise Refused(409, error.message, hint=error.hint) from None
+
+
+async def edited(service: Service, edit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call an edit. Raises as `editing`."""
+    with editing():
+        return await service.call(edit, *args, **kwargs)
 
 
 @asynccontextmanager

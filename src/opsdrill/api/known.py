@@ -14,6 +14,7 @@ from fastapi import Path as InPath
 from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served, Service
 from opsdrill.app.library import Library
+from opsdrill.app.lines import OpenRecords
 from opsdrill.app.regrades import Regrades
 from opsdrill.errors import NotThere
 from opsdrill.scenarios.load import LoadedScenario
@@ -25,7 +26,7 @@ T = TypeVar("T")
 HEAVY_AT_ONCE, HEAVY_WAITING = 2, 8
 """Gradings and imports that are worked on at once, and those that may wait for them."""
 LIGHT = 50_000
-"""Characters of a scenario whose checks nobody waits for long."""
+"""Bytes of a scenario whose checks nobody waits for long."""
 
 
 async def _library(request: Request, service: Served) -> Library:
@@ -76,6 +77,29 @@ async def light(request: Request, function: Callable[P, T], *args: P.args, **kwa
     """Call what is quick, on a thread of the store's."""
     service: Service = request.app.state.service
     return await service.call(function, *args, **kwargs)
+
+
+async def weighed(
+    request: Request, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call what reads a text of so many bytes: as heavy work where there are many.
+
+    Raises:
+        Refused: as `heavy`.
+    """
+    call = heavy if size > LIGHT else light
+    return await call(request, function, *args, **kwargs)
+
+
+async def _records(request: Request, service: Served) -> OpenRecords:
+    known: OpenRecords | None = getattr(request.app.state, "records", None)
+    if known is None:
+        known = request.app.state.records = OpenRecords(service.store)
+    return known
+
+
+KnownRecords = Annotated[OpenRecords, Depends(_records)]
+"""The parameter of an endpoint that gets the records that were read last; pages have the same."""
 
 
 async def scenario_named(service: Served, library: Library, key: str, path: str) -> LoadedScenario:

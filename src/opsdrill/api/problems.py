@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.routing import iter_route_contexts
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -183,13 +184,25 @@ class _Told:
         detail = {404: f"there is no {path}", 405: f"{request.method} {path} is not possible"}.get(
             error.status_code, str(error.detail)
         )
-        return answer(request, error.status_code, detail, headers=error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(request))
+        return answer(request, error.status_code, detail, headers=headers)
 
     async def of_validation(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         items = [_validation_item(found) for found in error.errors()[:_LISTED]]
         first = f": {items[0].path} {items[0].message}".rstrip() if items else ""
         return answer(request, 422, f"the request is refused{first}", errors=items)
+
+
+def _methods(request: Request) -> Sequence[str]:
+    """What can be done to an address, over all routes that have it."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    return sorted(found)
 
 
 def refusal(request: HTTPConnection, refused: Refused) -> Response:

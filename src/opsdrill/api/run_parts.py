@@ -11,12 +11,13 @@ from fastapi.responses import StreamingResponse
 
 from opsdrill.api.answers import told
 from opsdrill.api.entry import needs
+from opsdrill.api.known import KnownRecords
 from opsdrill.api.parameters import Cursor, Limit, RunId
 from opsdrill.api.problems import answers
 from opsdrill.api.run_shapes import differences_told, grade_told, item_told
 from opsdrill.api.service import Served, Service
 from opsdrill.app import documents, history
-from opsdrill.app.evidence_items import Kind, Wanted, item, items
+from opsdrill.app.evidence_items import Item, Items, Kind, Wanted, item, items
 from opsdrill.app.own_folders import own_folders, told_phase, told_result
 from opsdrill.errors import NotThere
 from opsdrill.evidence.stories import differences
@@ -163,6 +164,7 @@ async def list_run_hosts(run: RunId, service: Served) -> Response:
 async def list_evidence(
     run: RunId,
     service: Served,
+    records: KnownRecords,
     *,
     kind: Kind | None = None,
     task: _Text = None,
@@ -172,7 +174,11 @@ async def list_evidence(
     cursor: Cursor = None,
 ) -> Response:
     wanted = Wanted(kind, task, host, text)
-    found = await service.call(items, service.store, run, wanted, limit=limit, cursor=cursor)
+
+    def looked() -> Items:
+        return items(records.lines(run, fresh=True), wanted, limit=limit, cursor=cursor)
+
+    found = await service.call(looked)
     body = EvidencePage(
         items=[item_told(one) for one in found.items],
         cursor=found.cursor,
@@ -192,9 +198,15 @@ async def list_evidence(
     **needs("read"),
 )
 async def read_evidence(
-    run: RunId, number: Annotated[int, Path(ge=0, le=10**9)], service: Served
+    run: RunId,
+    number: Annotated[int, Path(ge=0, le=10**9)],
+    service: Served,
+    records: KnownRecords,
 ) -> Response:
-    return told(item_told(await service.call(item, service.store, run, number)))
+    def looked() -> Item:
+        return item(records.lines(run, fresh=True), number)
+
+    return told(item_told(await service.call(looked)))
 
 
 @router.get(

@@ -12,6 +12,7 @@ from opsdrill.api.answers import (
     MaybeExpected,
     Seen,
     edited,
+    editing,
     received,
     told,
     unchanged,
@@ -19,7 +20,7 @@ from opsdrill.api.answers import (
 )
 from opsdrill.api.bodies import json_body, text_body
 from opsdrill.api.entry import Who, needs
-from opsdrill.api.known import LIGHT, Key, Known, heavy, light
+from opsdrill.api.known import LIGHT, Key, Known, weighed
 from opsdrill.api.problems import answers, item
 from opsdrill.api.service import Served
 from opsdrill.app import scenario_archive, scenarios
@@ -96,9 +97,10 @@ async def list_scenarios(
     responses={201: {**SHOWN, "headers": {**_ETAG, **_LOCATION}}, **answers(409, 415, 422)},
     **with_body(needs("edit"), *TEXTS, description="A scenario.", example=EXAMPLE),
 )
-async def create_scenario(request: Request, library: Known, service: Served, who: Who) -> Response:
+async def create_scenario(request: Request, library: Known, who: Who) -> Response:
     text, json = await text_body(request)
-    return _created(await service.call(library.create, text, json=json, by=who.name))
+    kept = await weighed(request, len(text), library.create, text, json=json, by=who.name)
+    return _created(kept)
 
 
 @router.post(
@@ -131,8 +133,10 @@ async def validate_scenario(
     except InvalidInput as error:
         found = error.problems
     else:
-        call = heavy if notes or len(text) > LIGHT else light
-        whole, found = await call(request, library.check, text, json=json, key=key, notes=notes)
+        size = LIGHT + 1 if notes else len(text)
+        whole, found = await weighed(
+            request, size, library.check, text, json=json, key=key, notes=notes
+        )
     return told(
         Validated(
             valid=whole is not None and all(problem.severity != "error" for problem in found),
@@ -186,10 +190,14 @@ async def import_scenario(
     *, request: Request, library: Known, service: Served, who: Who, wanted: MaybeExpected
 ) -> Response:
     async with received(request, service) as upload:
-        whole = await service.call(scenario_archive.sent, upload.path, upload.folder / "unpacked")
+        size, folder = upload.path.stat().st_size, upload.folder / "unpacked"
+        whole = await weighed(request, size, scenario_archive.sent, upload.path, folder)
         if wanted is None:
-            return _created(await service.call(library.add, whole, by=who.name))
-        done = await edited(service, library.replace_with, whole, expected=wanted, by=who.name)
+            return _created(await weighed(request, size, library.add, whole, by=who.name))
+        with editing():
+            done = await weighed(
+                request, size, library.replace_with, whole, expected=wanted, by=who.name
+            )
         return scenario_answer(done)
 
 
@@ -222,12 +230,21 @@ async def read_scenario(key: Key, has: Has, library: Known, service: Served) -> 
     **with_body(needs("edit"), *TEXTS, description="A scenario.", example=EXAMPLE),
 )
 async def replace_scenario(
-    *, key: Key, request: Request, library: Known, service: Served, who: Who, wanted: Seen
+    *, key: Key, request: Request, library: Known, who: Who, wanted: Seen
 ) -> Response:
     text, json = await text_body(request)
-    return scenario_answer(
-        await edited(service, library.replace, key, text, json=json, expected=wanted, by=who.name)
-    )
+    with editing():
+        done = await weighed(
+            request,
+            len(text),
+            library.replace,
+            key,
+            text,
+            json=json,
+            expected=wanted,
+            by=who.name,
+        )
+    return scenario_answer(done)
 
 
 @router.patch(
@@ -249,19 +266,20 @@ async def replace_scenario(
     ),
 )
 async def patch_scenario(
-    *, key: Key, request: Request, library: Known, service: Served, who: Who, wanted: Seen
+    *, key: Key, request: Request, library: Known, who: Who, wanted: Seen
 ) -> Response:
     patch = await json_body(request)
-    return scenario_answer(
-        await edited(
-            service,
+    with editing():
+        done = await weighed(
+            request,
+            len(await request.body()),
             library.edit,
             key,
             lambda data: merged(data, patch),
             expected=wanted,
             by=who.name,
         )
-    )
+    return scenario_answer(done)
 
 
 @router.delete(

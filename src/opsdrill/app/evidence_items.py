@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from opsdrill.app.history import evidence_in, there
-from opsdrill.app.lines import KINDS, Kind, in_order
+from opsdrill.app.lines import KINDS, Kind, Line, Lines
 from opsdrill.errors import NotThere, UsageError
-from opsdrill.model.job import JobRecord, Task
-from opsdrill.store.store import Store
+from opsdrill.model.job import Task
 
 TEXT_SHOWN = 4000
 """Characters of one text in a listing."""
@@ -70,45 +67,39 @@ class Items:
     sealed: bool
 
 
-def items(
-    store: Store, run: str, wanted: Wanted, *, limit: int = 50, cursor: str | None = None
-) -> Items:
-    """One page of a run's evidence; while it is not sealed, as far as it was recorded.
+def items(record: Lines, wanted: Wanted, *, limit: int = 50, cursor: str | None = None) -> Items:
+    """One page of a record's pieces.
 
     Raises:
-        NotThere: there is no such run.
         UsageError: the cursor is none.
     """
     after = _number(cursor)
-    with there(run):
-        sealed = store.record(run)
-        record = sealed or evidence_in(store, run)
     found: list[Item] = []
     more = False
-    for item in _pieces(record):
-        if item.number <= after or not _fits(item, wanted):
+    for line in record.all[after + 1 :]:
+        if not _may_fit(line, wanted):
+            continue
+        item = _item(line)
+        if wanted.text is not None and not _holds(item.content, wanted.text.casefold()):
             continue
         if len(found) == limit:
             more = True
             break
         found.append(shortened(item))
-    coverage = record.coverage.model_dump(mode="json", exclude_none=True)
+    coverage = record.record.coverage.model_dump(mode="json", exclude_none=True)
     next_page = _cursor(found[-1].number) if more else None
-    return Items(tuple(found), next_page, coverage, sealed is not None)
+    return Items(tuple(found), next_page, coverage, record.sealed)
 
 
-def item(store: Store, run: str, number: int) -> Item:
+def item(record: Lines, number: int) -> Item:
     """One piece, whole.
 
     Raises:
-        NotThere: there is no such run, or no such piece.
+        NotThere: there is no such piece.
     """
-    with there(run):
-        record = evidence_in(store, run)
-    for found in _pieces(record):
-        if found.number == number:
-            return found
-    raise NotThere("piece of evidence", str(number))
+    if number >= len(record):
+        raise NotThere("piece of evidence", str(number))
+    return _item(record.all[number])
 
 
 def shortened(item: Item) -> Item:
@@ -129,24 +120,22 @@ def _short(value: object, path: str, cut: dict[str, int]) -> object:
     return value
 
 
-def _pieces(record: JobRecord) -> Iterator[Item]:
-    """Everything in a record, in the order in which it is read."""
-    for line in in_order(record):
-        content = _plain(line.piece)
-        if line.kind == "plan":
-            content = {"plan": content["plan"]}
-        elif line.kind == "resolution":
-            content["plan"] = None
-        task = line.task
-        yield Item(
-            line.number,
-            line.kind,
-            content,
-            task.id if task else None,
-            task.host if task else None,
-            task.turn if task else None,
-            line.at,
-        )
+def _item(line: Line) -> Item:
+    content = _plain(line.piece)
+    if line.kind == "plan":
+        content = {"plan": content["plan"]}
+    elif line.kind == "resolution":
+        content["plan"] = None
+    task = line.task
+    return Item(
+        line.number,
+        line.kind,
+        content,
+        task.id if task else None,
+        task.host if task else None,
+        task.turn if task else None,
+        line.at,
+    )
 
 
 def _plain(model: BaseModel) -> Content:
@@ -154,12 +143,13 @@ def _plain(model: BaseModel) -> Content:
     return model.model_dump(by_alias=True, exclude=inner)
 
 
-def _fits(item: Item, wanted: Wanted) -> bool:
+def _may_fit(line: Line, wanted: Wanted) -> bool:
+    """What can be told without its content."""
+    task = line.task
     return (
-        wanted.kind in (None, item.kind)
-        and wanted.task in (None, item.task)
-        and wanted.host in (None, item.host)
-        and (wanted.text is None or _holds(item.content, wanted.text.casefold()))
+        wanted.kind in (None, line.kind)
+        and (wanted.task is None or (task is not None and task.id == wanted.task))
+        and (wanted.host is None or (task is not None and task.host == wanted.host))
     )
 
 

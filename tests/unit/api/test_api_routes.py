@@ -87,6 +87,19 @@ async def test_an_unknown_path_and_method_are_told_in_the_one_shape(api: Api) ->
         assert len(answer.content) < 1000
 
 
+async def test_what_is_not_possible_is_told_with_all_that_is(api: Api) -> None:
+    """[A6.1] Also where several routes have one address."""
+    client = api.client("admin")
+    for path, methods in (
+        ("/runs", "GET, POST"),
+        ("/scenarios/x", "DELETE, GET, PATCH, PUT"),
+        ("/session", "DELETE, GET, POST"),
+        ("/scenarios/import", "DELETE, GET, PATCH, POST, PUT"),
+    ):
+        answer = await client.request("BREW", f"/api/v1{path}")
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+
+
 async def test_the_document_tells_of_every_operation(api: Api) -> None:
     """[A6.1] Its role, its security, what it says, and every error that all operations have."""
     document = api.application.openapi()
