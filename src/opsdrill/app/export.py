@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from opsdrill.errors import UnknownName, UsageError
 from opsdrill.evidence.exporters import atif
 from opsdrill.model.job import JobRecord
 from opsdrill.model.run import RunSpec
+from opsdrill.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +46,35 @@ _FORMATS: dict[str, tuple[str, Callable[[RunSpec, JobRecord], bytes]]] = {
 }
 FORMATS = tuple(_FORMATS)
 
+Writer = Callable[[Place, Store, str], bytes]
+"""Writes a run by its whole id."""
 
-def export(place: Place, runs: Sequence[str], to: str) -> Iterator[Exported]:
-    """The job records of runs in a format, in the order named.
+
+def export(
+    place: Place, runs: Sequence[str], to: str, beside: Mapping[str, Writer] | None = None
+) -> Iterator[Exported]:
+    """Runs in a format, in the order named.
+
+    Args:
+        place: where they are kept.
+        runs: their ids, or how they begin.
+        to: the format.
+        beside: further formats, each with what writes it; the name is that of its files too.
 
     Raises:
         UnknownName: there is no such format.
         UsageError: no run's id begins like this, or several do.
     """
-    if to not in _FORMATS:
-        raise UnknownName("export format", to, FORMATS)
-    suffix, write = _FORMATS[to]
+    more = beside or {}
+    if to not in _FORMATS and to not in more:
+        raise UnknownName("export format", to, (*FORMATS, *more))
     with kept_runs(place) as store:
         for name in [whole_id(store, run) for run in runs]:
             file = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
+            if to in more:
+                yield Exported(f"{file}.{to}", more[to](place, store, name))
+                continue
+            suffix, write = _FORMATS[to]
             content = write(store.get(name).spec, evidence_in(store, name))
             yield Exported(f"{file}{suffix}", content)
 

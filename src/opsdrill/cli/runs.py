@@ -15,6 +15,7 @@ from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
+    from opsdrill.app.export import Writer
     from opsdrill.app.history import Differences, Kept, Row
     from opsdrill.cli.output import Output
 
@@ -210,7 +211,12 @@ def export(
         list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or how they begin.")
     ],
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="`job`, our own job record, or `atif`.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="`job`, our own job record; `atif`; `html`, a page for people.",
+        ),
     ] = "job",
     output: Annotated[
         Path | None,
@@ -220,17 +226,30 @@ def export(
         bool, typer.Option("--force", help="Write over files that are there already.")
     ] = False,
 ) -> None:
-    """Write the job records of runs for other tools."""
+    """Write runs for other tools, or as pages for people."""
     from opsdrill.app import export as use_case
 
     told = front(context)
     if output is None and len(run) > 1:
         raise UsageError("several runs do not fit into one document", hint="name a --output DIR")
-    for made in use_case.export(told.place, run, to):
+    beside = {"html": _report()} if to == "html" else {}
+    for made in use_case.export(told.place, run, to, beside):
         if output is None:
             told.out.document(made.content)
         else:
             told.out.line(shown(str(use_case.write(made, output, over=force))))
+
+
+def _report() -> Writer:
+    """What writes a run as a page; it needs what the pages need. Raises UsageError."""
+    try:
+        from opsdrill.web.report import written
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"a page needs the module {error.name}, which is not installed",
+            hint="install OpsDrill with its extra `serve`: pip install 'opsdrill[serve]'",
+        ) from None
+    return written
 
 
 @app.command(cls=Command)

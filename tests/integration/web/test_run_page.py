@@ -177,7 +177,8 @@ async def test_hostile_text_is_text_everywhere(
         for path in ("whole/line/0", "whole/rules/0", "whole/setup/0", "regrade"):
             await made.go(f"/runs/{run}/{path}")
             await nothing_ran(made)
-            await made.shot(f"run-hostile-{path.replace('/', '-')}")
+            if not path.startswith("whole"):
+                await made.shot(f"run-hostile-{path}")
             assert await made.overflow() <= 0, path
 
 

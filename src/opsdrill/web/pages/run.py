@@ -19,6 +19,7 @@ from opsdrill.errors import NotThere
 from opsdrill.grading.flips import Flip
 from opsdrill.model.host import HostAnswer
 from opsdrill.runner.regrader import Edited
+from opsdrill.web import report as reports
 from opsdrill.web.entry import needs
 from opsdrill.web.forms import sent
 from opsdrill.web.lines import WHOLE, LineShown, Text, shown_line
@@ -125,6 +126,24 @@ def _answer(number: int, what: str, answer: HostAnswer) -> LineShown:
         number, "answer", what, answer.on, answer.run[:240], status, tone, texts, (),
         answer.started_at,
     )  # fmt: skip
+
+
+@router.get("/runs/{run}/report", **needs("read"))
+async def report(request: Request, run: RunId, service: Served) -> Response:
+    """The run as one file, to be sent on."""
+
+    def made() -> bytes:
+        whole = whole_run(service.place, service.store, run)
+        return reports.made(whole, records(request, service).lines(run))
+
+    headers = {
+        "content-disposition": f'attachment; filename="{reports.file_name(run)}"',
+        "content-security-policy": "sandbox",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+    }
+    content = await heavy(request, made)
+    return Response(content, media_type="text/html; charset=utf-8", headers=headers)
 
 
 # what can be done with it

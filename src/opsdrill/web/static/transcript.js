@@ -96,18 +96,20 @@ export class Transcript {
     this.before.style.height = `${this.top(first)}px`;
     this.after.style.height = `${this.top(this.total) - this.top(last)}px`;
     this.drawn = [first, last];
+    if (this.root.scrollTop !== y) this.root.scrollTop = y;
     this.#measure();
   }
 
   /** Change what is there line by line, so that the one with the focus keeps it. @param {HTMLElement[]} rows */
   #put(rows) {
-    const wanted = new Set(rows);
-    for (const row of [...this.root.children].slice(1, -1)) if (!wanted.has(/** @type {HTMLElement} */ (row))) row.remove();
+    const old = new Set([...this.root.children].slice(1, -1));
     let place = this.before.nextSibling;
     for (const row of rows) {
       if (row === place) place = place.nextSibling;
       else this.root.insertBefore(row, place);
+      old.delete(row);
     }
+    for (const row of old) row.remove(); // last, lest the list is shorter for a moment and scrolls
   }
 
   #measure() {
