@@ -126,4 +126,5 @@ def batch_told(row: BatchRow) -> BatchTold:
         verdicts={str(verdict): count for verdict, count in row.verdicts.items()},
         scenarios=list(row.scenarios),
         agents=list(row.agents),
+        by=row.by,
     )

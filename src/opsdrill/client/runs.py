@@ -87,6 +87,7 @@ class Filters(TypedDict, total=False):
     scenario: str | None
     tag: str | None
     agent: str | None
+    lab: str | None
     state: RunState | None
     verdict: Verdict | None
     fault: Fault | None
@@ -115,6 +116,7 @@ def narrowed(filters: Filters) -> dict[str, Value]:
         "scenario": filters.get("scenario"),
         "tag": filters.get("tag"),
         "agent": filters.get("agent"),
+        "lab": filters.get("lab"),
         "state": filters.get("state"),
         "verdict": filters.get("verdict"),
         "fault": filters.get("fault"),

@@ -113,7 +113,7 @@ def fits(kept: MemoryRun, filter: RunFilter) -> bool:
     return (
         all(
             wanted is None or getattr(row, name) == wanted
-            for name in ("scenario", "agent", "state", "verdict", "batch", "fault")
+            for name in ("scenario", "agent", "lab", "state", "verdict", "batch", "fault")
             for wanted in [getattr(filter, name)]
         )
         and _has_tag(spec.scenario, filter.scenario_tag)
@@ -139,4 +139,5 @@ def batch_row(id: str, runs: Sequence[MemoryRun]) -> BatchRow:
         verdicts=Counter(row.verdict for row in rows if row.verdict is not None),
         scenarios=tuple(sorted({row.scenario for row in rows})),
         agents=tuple(sorted({row.agent for row in rows})),
+        by=min(runs, key=lambda kept: kept.place).spec.labels.get("by"),
     )

@@ -55,6 +55,7 @@ def batches(
     counts: Sequence[Row[*tuple[Any, ...]]],
     scenarios: Sequence[Row[*tuple[Any, ...]]],
     agents: Sequence[Row[*tuple[Any, ...]]],
+    starters: Sequence[Row[*tuple[Any, ...]]],
 ) -> tuple[BatchRow, ...]:
     """Batches with their runs, counted by state and verdict."""
     states: dict[str, Counter[RunState]] = defaultdict(Counter)
@@ -63,6 +64,7 @@ def batches(
         states[row.batch][row.state] += row.runs
         if row.verdict is not None:
             verdicts[row.batch][row.verdict] += row.runs
+    by = {row.id: row.value for row in starters}
     keys, names = _values(scenarios), _values(agents)
     return tuple(
         BatchRow(
@@ -73,6 +75,7 @@ def batches(
             verdicts=verdicts[row.id],
             scenarios=tuple(sorted(keys[row.id])),
             agents=tuple(sorted(names[row.id])),
+            by=by.get(row.id),
         )
         for row in found
     )

@@ -25,7 +25,7 @@ from opsdrill.errors import StoreError, StoreTooNew
 from opsdrill.store.database import Database, encoding, lock_upgrade
 from opsdrill.store.tables import METADATA
 
-VERSIONS = ("v0001", "v0002", "v0003")
+VERSIONS = ("v0001", "v0002", "v0003", "v0004")
 """The revisions of `migrations/versions`, oldest first."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 

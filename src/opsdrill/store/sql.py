@@ -292,4 +292,5 @@ def _batches(
     counts = queries.batch_counts(connection, ids)
     scenarios = queries.batch_values(connection, ids, "scenario")
     agents = queries.batch_values(connection, ids, "agent")
-    return rows.batches(found, counts, scenarios, agents)
+    starters = queries.batch_starters(connection, ids)
+    return rows.batches(found, counts, scenarios, agents, starters)

@@ -121,6 +121,8 @@ class RunFilter:
     """Runs created then or later."""
     until: datetime | None = None
     """Runs created before then."""
+    lab: str | None = None
+    """Its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class BatchRow:
     scenarios: tuple[str, ...]
     """Their keys, sorted."""
     agents: tuple[str, ...]
+    by: str | None = None
+    """The label `by` of its first run: who started it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ RUNS = Table(
 )
 # One index a filter, each in the order of a page.
 Index(None, RUNS.c.created_at, RUNS.c.number)
-for _name in ("scenario", "agent", "state", "verdict", "batch", "fault"):
+for _name in ("scenario", "agent", "lab", "state", "verdict", "batch", "fault"):
     Index(None, RUNS.c[_name], RUNS.c.created_at, RUNS.c.number)
 # A batch's runs are counted without reading them.
 Index(None, RUNS.c.batch, RUNS.c.state, RUNS.c.verdict, RUNS.c.scenario, RUNS.c.agent)

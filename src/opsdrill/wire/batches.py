@@ -19,6 +19,8 @@ class BatchTold(Told):
     verdicts: dict[str, int] = Field(examples=[{"passed": 6, "failed": 1, "error": 1}])
     scenarios: list[str]
     agents: list[str]
+    by: str | None = Field(default=None, examples=["nightly"])
+    """The name of the token that started it; null: it was not started over the API."""
 
 
 class BatchList(Told):

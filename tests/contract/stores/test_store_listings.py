@@ -25,6 +25,7 @@ def spec(
     batch: str | None = None,
     scenario: str = "disk-full",
     agent: str = "one",
+    lab: str = "sandbox",
     minute: int = 0,
 ) -> RunSpec:
     return RunSpec(
@@ -33,7 +34,7 @@ def spec(
         scenario=Scenario(key=scenario, title="A full disk", ticket_title="Help", tags=tuple(tags)),
         scenario_version="v",
         agent=AgentChoice(adapter="script", argument=agent),
-        lab=LabChoice(name="sandbox", driver="sandbox"),
+        lab=LabChoice(name=lab, driver="sandbox"),
         labels=labels or {},
         created_at=NOON + timedelta(minutes=minute),
     )
@@ -66,7 +67,7 @@ def filled(store: Store) -> Store:
     store.plan(spec("c", labels={"sre": "team"}, batch="b1", scenario="other", minute=2))
     store.plan(spec("d", tags=["web"], labels={"team": "sre"}, batch="b2", agent="two", minute=3))
     store.plan(spec("e", tags=["net", "web"], labels={"team": "sre"}, agent="two", minute=4))
-    store.plan(spec("f", tags=["net"], labels={"team": "sre", "night": "2"}, minute=5))
+    store.plan(spec("f", tags=["net"], labels={"team": "sre", "night": "2"}, lab="own", minute=5))
     finish(store, "a", "passed", None)
     finish(store, "b", "failed", "agent")
     finish(store, "d", "error", "infrastructure")
@@ -87,6 +88,8 @@ def filled(store: Store) -> Store:
         (RunFilter(scenario_tag="net", labels=(("team", "sre"),)), "fea"),
         (RunFilter(scenario_tag="web", agent="script:two"), "ed"),
         (RunFilter(fault="agent"), "eb"),
+        (RunFilter(lab="own"), "f"),
+        (RunFilter(lab="sandbox", verdict="failed"), "eb"),
         (RunFilter(fault="agent", batch="b1"), "b"),
         (RunFilter(fault="infrastructure", verdict="error"), "d"),
         (RunFilter(since=NOON + timedelta(minutes=4)), "fe"),
@@ -180,6 +183,15 @@ def test_a_batch_is_its_runs_counted(filled: Store) -> None:
     assert (row.scenarios, row.agents) == (("disk-full", "other"), ("script:one",))
     with pytest.raises(NotThere, match="batch 'b9'"):
         filled.batch("b9")
+
+
+def test_a_batch_tells_who_started_it(store: Store) -> None:
+    store.plan(spec("a", batch="b1", labels={"by": "nightly", "team": "sre"}))
+    store.plan(spec("b", batch="b1", labels={"by": "somebody"}, minute=1))
+    store.plan(spec("c", batch="b2", labels={"team": "by"}, minute=2))
+    assert [(row.id, row.by) for row in store.batches().rows] == [("b2", None), ("b1", "nightly")]
+    store.delete("a")
+    assert store.batch("b1").by == "somebody"
 
 
 def test_batches_are_listed_the_newest_first(store: Store) -> None:

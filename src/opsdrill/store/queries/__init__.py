@@ -27,6 +27,7 @@ from opsdrill.store.queries.grades import grades, put_grades, sealed
 from opsdrill.store.queries.listings import (
     batch,
     batch_counts,
+    batch_starters,
     batch_values,
     batches,
     counted,
@@ -45,7 +46,7 @@ from opsdrill.store.queries.runs import (
 )
 
 __all__ = [
-    "batch", "batch_counts", "batch_values", "batches",
+    "batch", "batch_counts", "batch_starters", "batch_values", "batches",
     "body_of",
     "counted",
     "delete_run",

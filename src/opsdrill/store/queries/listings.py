@@ -130,7 +130,7 @@ def _wanted(filter: RunFilter) -> Iterator[Wanted]:
         yield ("label", name), value
     if filter.scenario_tag is not None:
         yield ("tag", clipped_mark(filter.scenario_tag)), ""
-    for column in ("agent", "fault", "verdict"):
+    for column in ("agent", "fault", "verdict", "lab"):
         wanted = getattr(filter, column)
         if wanted is not None:
             yield column, wanted
@@ -172,3 +172,18 @@ def batch_values(
     """Which values of a column the runs of each batch have: rows of `batch` and `value`."""
     asked = select(RUNS.c.batch, RUNS.c[name].label("value")).where(RUNS.c.batch.in_(ids))
     return connection.execute(asked.distinct()).all()
+
+
+def batch_starters(connection: Connection, ids: Sequence[str]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The label `by` of the first run of each batch that has one: rows of `batch` and `value`."""
+    first = (
+        select(RUNS.c.number)
+        .where(RUNS.c.batch == BATCHES.c.id)
+        .order_by(RUNS.c.created_at, RUNS.c.number)
+        .limit(1)
+        .correlate(BATCHES)
+        .scalar_subquery()
+    )
+    asked = select(BATCHES.c.id, MARKS.c.value).join_from(BATCHES, MARKS, MARKS.c.run == first)
+    asked = asked.where(BATCHES.c.id.in_(ids), MARKS.c.kind == "label", MARKS.c.name == "by")
+    return connection.execute(asked).all()
