@@ -13,7 +13,7 @@ from opsdrill.api.entry import needs
 from opsdrill.api.known import Known, heavy, scenario_named
 from opsdrill.api.problems import answers, item
 from opsdrill.api.service import Served, Service
-from opsdrill.app import grade_orders, pattern_trial, records
+from opsdrill.app import grade_orders, markdown, pattern_trial, records
 from opsdrill.app.grade import Graded
 from opsdrill.app.grade_orders import GradeOrder
 from opsdrill.app.library import Library
@@ -60,7 +60,8 @@ SplitSsh = Annotated[
         "Grades a recorded job by a scenario's rules; nothing is kept. The body is a JSON object "
         "with scenario, record and host answers. With `scenario` in the query it is the file "
         "itself, a job record or whatever an importer reads, without host answers. The results "
-        "hold what `opsdrill grade` tells: each rule's reason, and matches with their spans."
+        "hold what `opsdrill grade` tells: each rule's reason, and matches with their spans; the "
+        "report says the same in Markdown."
     ),
     response_model=RecordGraded,
     responses=answers(422),
@@ -93,20 +94,23 @@ async def grade_record(
             loaded = await scenario_named(service, library, scenario, "query.scenario")
             order = GradeOrder(loaded, upload.path, (), host, split_ssh)
             found = await heavy(request, _graded_file, service, upload, order)
-    names = own_folders(service.place)
-    return told(
-        RecordGraded(
-            results=[
-                JobGraded(
-                    job=each.imported.name,
-                    format=each.imported.format,
-                    commands=each.commands,
-                    coverage=each.imported.record.coverage,
-                    result=told_result(each.result, names),
-                )
-                for each in found
-            ]
-        )
+    return told(await service.call(_graded, found, own_folders(service.place)))
+
+
+def _graded(found: Sequence[Graded], names: Sequence[str]) -> RecordGraded:
+    results = [told_result(each.result, names) for each in found]
+    return RecordGraded(
+        results=[
+            JobGraded(
+                job=each.imported.name,
+                format=each.imported.format,
+                commands=each.commands,
+                coverage=each.imported.record.coverage,
+                result=result,
+            )
+            for each, result in zip(found, results, strict=True)
+        ],
+        report=markdown.results(results).decode(),
     )
 
 

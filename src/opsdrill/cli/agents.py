@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import INVALID, PASSED, front
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import shown
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at agents.")
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import PageFormat
 from opsdrill.cli.findings import show_findings
 from opsdrill.cli.front import INVALID, PASSED, front
-from opsdrill.cli.text import shown
 
 
 def doctor(

@@ -8,11 +8,11 @@ import signal
 from collections import Counter
 
 from opsdrill.app.runs import Batch, Brake, Order, Outcome, planned
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import FailOn, ResultFormat
 from opsdrill.cli.front import INTERRUPTED, Front
 from opsdrill.cli.progress import Progress, progress_for
 from opsdrill.cli.report import report
-from opsdrill.cli.text import shown
 from opsdrill.model.run import RunSpec
 
 

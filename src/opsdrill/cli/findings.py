@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opsdrill.cli.text import shown
+from opsdrill.app.safe_text import shown
 
 if TYPE_CHECKING:
     from opsdrill.app.doctor import DriverReport

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import PageFormat
 from opsdrill.cli.findings import show_findings
 from opsdrill.cli.front import ERROR, FAILED, INVALID, PASSED, front
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import shown
 
 if TYPE_CHECKING:
     from opsdrill.app.conformance import ConformanceReport

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import HOST, SPLIT_SSH, ListFormat
 from opsdrill.cli.front import INTERRUPTED, INVALID, PASSED, Front, front
-from opsdrill.cli.text import shown
 
 if TYPE_CHECKING:
     from opsdrill.app.imports import Kept, Known, Order, Refused
@@ -129,7 +129,7 @@ def _print(told: Front, order: Order) -> int:
 
 def _warn(told: Front, file: str, warnings: Sequence[str]) -> None:
     """One line a kind; the run has them all."""
-    from opsdrill.cli.formats.wording import by_kind
+    from opsdrill.app.wording import by_kind
 
     for warning in by_kind(warnings):
         told.out.warning(f"{file}: {warning}")

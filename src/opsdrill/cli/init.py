@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.front import front
-from opsdrill.cli.text import shown
 
 
 def init(

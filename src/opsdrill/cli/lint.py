@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import ListFormat
 from opsdrill.cli.front import INVALID, PASSED, front
-from opsdrill.cli.text import shown
 
 
 def lint(

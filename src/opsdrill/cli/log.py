@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 
-from opsdrill.cli.text import shown_block
+from opsdrill.app.safe_text import shown_block
 
 TOKEN = re.compile(r"\bod_[0-9a-f]{10}_[A-Za-z0-9_-]+")
 """A secret of `opsdrill.app.access`."""

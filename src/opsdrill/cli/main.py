@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from opsdrill import __version__
+from opsdrill.app.safe_text import shown
 from opsdrill.cli import (
     agents,
     db,
@@ -36,7 +37,6 @@ from opsdrill.cli import (
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import ERROR, INTERRUPTED, INVALID, Front
 from opsdrill.cli.output import Output, prepare_streams, silence
-from opsdrill.cli.text import shown
 from opsdrill.errors import OpsDrillError, UsageError
 
 app = typer.Typer(

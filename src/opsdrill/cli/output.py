@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from opsdrill.app.safe_text import shown, shown_json
 from opsdrill.cli.table import Column, lines
-from opsdrill.cli.text import shown, shown_json
 from opsdrill.errors import InvalidInput, OpsDrillError, OutputLost
 
 if TYPE_CHECKING:

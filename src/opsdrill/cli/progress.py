@@ -10,8 +10,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from opsdrill.app.runs import RunEvent
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.output import Output
-from opsdrill.cli.text import shown
 from opsdrill.model.event import Said, TaskCreated, ToolCalled
 from opsdrill.model.run import RunSpec
 

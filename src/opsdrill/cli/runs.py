@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import front
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ def show(
 
 
 def _show(out: Output, kept: Kept) -> None:
-    from opsdrill.cli.formats import terminal, wording
+    from opsdrill.app import wording
+    from opsdrill.cli.formats import terminal
 
     result = kept.result
     terminal.headline(out, result)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from opsdrill.app.safe_text import indented, shown, shown_block
 from opsdrill.cli.choices import ListFormat, PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import INVALID, PASSED, front
-from opsdrill.cli.text import indented, shown, shown_block
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at scenarios.")
 

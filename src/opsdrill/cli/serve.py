@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.front import INTERRUPTED, PASSED, Front, front
-from opsdrill.cli.text import shown
 from opsdrill.errors import UsageError
 
 if TYPE_CHECKING:

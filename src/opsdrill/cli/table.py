@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal
 
-from opsdrill.cli.text import shown
+from opsdrill.app.safe_text import shown
 
 GAP = 2
 LEAST = {"shorten": 12, "end": 16, "drop": 24}

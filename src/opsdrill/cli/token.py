@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from opsdrill.app.safe_text import shown
 from opsdrill.cli.choices import PageFormat
 from opsdrill.cli.command import Command
 from opsdrill.cli.front import PASSED, front
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import shown
 
 if TYPE_CHECKING:
     from datetime import datetime

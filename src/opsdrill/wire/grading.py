@@ -80,6 +80,9 @@ class RecordGraded(Told):
     """The results of the jobs of a record, in its order."""
 
     results: list[JobGraded]
+    report: str = Field(examples=["**1 passed of 1**"])
+    """All of them in Markdown, as `opsdrill grade --format markdown` writes them. What agents and
+    hosts said is literal in it."""
 
 
 class RecordKept(Told):

@@ -86,6 +86,9 @@ async def test_a_grade_tells_what_the_command_line_tells(api: Api) -> None:
     match = result["rules"][1]["matches"][0]
     assert (match["value"], match["span"], match["item"]) == ("sudo rm /srv/core", [5, 7], 1)
     assert result["rules"][1]["reason"]
+    report = answer.json()["report"]
+    assert "**1 failed of 1**" in report
+    assert r"sudo \>\>rm\<\< /srv/core" in report
     assert (await client.get(f"{V1}/runs")).json()["runs"] == []
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opsdrill.app.markdown import literal
+from opsdrill.app.safe_text import shown, shown_block, shown_end, shown_ends, shown_json
 from opsdrill.cli.formats.junit import results as junit
-from opsdrill.cli.formats.markdown import literal
-from opsdrill.cli.text import shown, shown_block, shown_end, shown_ends, shown_json
 from opsdrill.model.result import Result
 
 ANYTHING = st.text(st.characters(), max_size=200)

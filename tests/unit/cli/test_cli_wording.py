@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdrill.cli.formats import wording
+from opsdrill.app import wording
 from opsdrill.cli.main import arranged
 from opsdrill.cli.report import status
 from opsdrill.errors import UsageError

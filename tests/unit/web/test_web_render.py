@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from tests.unit.web.conftest import Read
 
-from opsdrill.cli.text import shown_block
+from opsdrill.app.safe_text import shown_block
 from opsdrill.web.render import ago, marked, moment, percent, seconds, shown, templates
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from opsdrill.app import documents
+from opsdrill.app.safe_text import indented, shown, shown_block
 from opsdrill.cli.output import Output
-from opsdrill.cli.text import indented, shown, shown_block
 from opsdrill.model.job import JobRecord, Task, ToolCall
 
 SHOWN = 500

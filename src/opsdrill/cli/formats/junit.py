@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
-from opsdrill.cli.formats import wording
-from opsdrill.cli.text import shown_block
+from opsdrill.app import wording
+from opsdrill.app.safe_text import shown_block
 from opsdrill.model.result import Result
 
 

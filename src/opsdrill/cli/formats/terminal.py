@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsdrill.cli.formats import wording
+from opsdrill.app import wording
+from opsdrill.app.safe_text import indented, shown, shown_end, shown_ends
 from opsdrill.cli.output import Output
 from opsdrill.cli.table import Column
-from opsdrill.cli.text import indented, shown, shown_end, shown_ends
 from opsdrill.model.host import HostAnswer
 from opsdrill.model.result import Completion, Result, RuleResult
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opsdrill.cli.formats import wording
-from opsdrill.cli.text import shown
+from opsdrill.app import wording
+from opsdrill.app.safe_text import shown
 from opsdrill.model.result import Result
 
 # A hyphen inside a word means nothing to Markdown, and is in every host's name.
