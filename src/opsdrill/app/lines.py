@@ -98,7 +98,11 @@ class Lines:
     def _of(self, where: str) -> Iterator[int]:
         if where in ("job_plan", "job_resolution"):
             kind = "plan" if where == "job_plan" else "resolution"
-            yield from (line.number for line in self.all if line.kind == kind)
+            job = self.record.job
+            said = job and (job.plan if kind == "plan" else job.resolution_reasoning)
+            if said:
+                yield from (line.number for line in self.all[-1:] if kind == "resolution")
+                yield from (line.number for line in self.all if line.kind == kind == "plan")
         elif where in ("gateway_messages", "gateway_summary"):
             yield from self._posted(last=where == "gateway_summary")
         else:

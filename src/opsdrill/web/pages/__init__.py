@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from opsdrill.web.pages import (
     batches,
+    compare,
     home,
     hosts,
     log_in,
@@ -17,6 +18,7 @@ from opsdrill.web.pages import (
     scenarios,
     settings,
     start,
+    trends,
 )
 
 # The first that fits an address counts: a fixed one stands before one with a name in it.
@@ -31,4 +33,6 @@ PAGES: Sequence[APIRouter] = (
     batches.router,
     hosts.router,
     settings.router,
+    compare.router,
+    trends.router,
 )

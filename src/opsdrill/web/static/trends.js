@@ -1,0 +1,56 @@
+// The lines of a trend, drawn by uPlot; the table below them has the same numbers.
+
+const DAY = 86_400;
+const place = document.getElementById("chart");
+
+/** @param {string} name */
+function token(name) {
+  // A canvas does not know light-dark(): an element tells what the colour is now.
+  const probe = document.createElement("span");
+  probe.className = `verdict ${name}`;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
+
+/** @type {any} */
+let drawn;
+
+function draw() {
+  if (!place || !("uPlot" in window)) return;
+  drawn?.destroy();
+  const ink = token("");
+  const share = (/** @type {any} */ _plot, /** @type {number | null} */ value) => (value === null || value === undefined ? "–" : `${value} %`);
+  const line = (/** @type {string} */ label, /** @type {string} */ colour, /** @type {number[]} */ dash = []) => ({
+    label, stroke: token(colour), width: 2, dash, value: share, spanGaps: true, points: { size: 6, show: true },
+  });
+  const axis = { stroke: ink, grid: { stroke: ink, width: 0.25 }, ticks: { stroke: ink, width: 0.25 } };
+  drawn = new /** @type {any} */ (window).uPlot(
+    {
+      width: Math.max(place.clientWidth, 200),
+      height: 240,
+      scales: {
+        y: { range: [0, 100] },
+        x: { range: (/** @type {any} */ _plot, /** @type {number} */ from, /** @type {number} */ to) => (from === to ? [from - DAY, to + DAY] : [from, to]) },
+      },
+      tzDate: (/** @type {number} */ at) => /** @type {any} */ (window).uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      series: [{}, line("passed", "passed"), line("compliance", "running", [6, 4]), line("error", "error", [2, 3])],
+      axes: [axis, { ...axis, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
+    },
+    JSON.parse(place.dataset.points ?? "[]"),
+    place,
+  );
+}
+
+draw();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+document.querySelector("[data-theme-switch]")?.addEventListener("click", () => setTimeout(draw));
+if (place) {
+  let width = place.clientWidth;
+  new ResizeObserver(() => {
+    if (place.clientWidth === width) return;
+    width = place.clientWidth;
+    drawn?.setSize({ width: Math.max(width, 200), height: 240 });
+  }).observe(place);
+}
