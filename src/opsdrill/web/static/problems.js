@@ -15,7 +15,7 @@ export function atFields(form, problems, replace) {
   /** @type {Map<string, HTMLElement>} */
   const places = new Map();
   for (const place of form.querySelectorAll("[data-problems]")) {
-    place.replaceChildren();
+    if (place.firstChild) place.replaceChildren();
     places.set(/** @type {HTMLElement} */ (place).dataset.problems ?? "", /** @type {HTMLElement} */ (place));
   }
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
