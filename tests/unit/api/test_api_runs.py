@@ -32,6 +32,7 @@ async def test_runs_are_started_as_one_batch_and_come_to_their_verdicts(api: Api
     assert found[0]["batch"] == told["batch"]
     assert found[0]["labels"] == {"commit": "1f3c", "by": "run"}
     assert found[0]["lab"] == "practice"
+    assert (await client.get(f"/api/v1/batches/{told['batch']}")).json()["by"] == "run"
     assert found[0]["compliance"] == {"passed": 2, "total": 2}
 
 
@@ -78,6 +79,8 @@ async def test_runs_are_listed_by_what_is_asked(api: Api) -> None:
     assert await ids() == [*other, *reversed(runs)]
     assert await ids(sort="created_at") == [*runs, *other]
     assert await ids(agent="bad") == [runs[1]]
+    assert await ids(agent="bad", lab="practice") == [runs[1]]
+    assert await ids(lab="sandbox") == []
     assert await ids(verdict="passed", label="team:a") == [runs[0]]
     assert await ids(tag="small", state="done", sort="created_at") == [*runs, *other]
     assert await ids(tag="large") == []
