@@ -5,7 +5,7 @@ from __future__ import annotations
 CONNECTIONS = 256
 """Connections at once, of all hosts together."""
 STRANGERS = 128
-"""Connections at once that are not logged in."""
+"""Connections at once that are not logged in; for one more the oldest of them has to go."""
 CHANNELS = 64
 """Channels at once of one connection."""
 SESSIONS = 512
@@ -31,3 +31,7 @@ ENVIRONMENT = 32
 VARIABLE = 1024
 REKEY_BYTES = 1 << 30
 """Bytes after which a connection gets new keys."""
+CALLS = 100_000
+"""Calls of one job; no more are recorded, nor passed on."""
+RECORDED = 64 * 1024 * 1024
+"""Characters of all commands and paths of one job, likewise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +63,7 @@ class Gateway:
         self._house = House(self._client_key.convert_to_public(), self._witness, rules=rules)
         self._servers: dict[str, asyncio.Server] = {}
         self._connections: set[GatewayConnection] = set()
+        self._strangers: list[GatewayConnection] = []
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -167,17 +169,22 @@ class Gateway:
         )
 
     def _protocol(self, options: asyncssh.SSHServerConnectionOptions) -> asyncio.BaseProtocol:
-        strangers = sum(not connection.logged_in for connection in self._connections)
-        full = len(self._connections) >= bounds.CONNECTIONS or strangers >= bounds.STRANGERS
-        if self._house.shut or full:
+        if self._house.shut or len(self._connections) >= bounds.CONNECTIONS:
             return _Turned()
+        # Whoever of this machine connects and says nothing must not keep the agent out.
+        self._strangers = [one for one in self._strangers if not one.logged_in]
+        while len(self._strangers) >= bounds.STRANGERS:
+            self._strangers.pop(0).abort()
         connection = GatewayConnection(options, self._lost)
         self._connections.add(connection)
+        self._strangers.append(connection)
         self._idle.clear()
         return connection
 
     def _lost(self, connection: GatewayConnection) -> None:
         self._connections.discard(connection)
+        with suppress(ValueError):
+            self._strangers.remove(connection)
         if not self._connections:
             self._idle.set()
 

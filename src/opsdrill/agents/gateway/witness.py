@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from opsdrill.agents.gateway import bounds
 from opsdrill.agents.task import Reports
 from opsdrill.errors import OpsDrillError
 from opsdrill.model.event import TaskCreated, TaskEnded, TaskStarted, ToolCalled, ToolReturned
@@ -13,6 +14,7 @@ from opsdrill.model.job import Coverage, Outcome, Seen, TaskStatus, ToolKind
 from opsdrill.model.rules import Where
 
 TOOL = "ssh"
+_TOO_MUCH = "more was asked of the hosts than is recorded of one job"
 
 
 class NotRecorded(Exception):
@@ -62,6 +64,8 @@ class Witness:
         self._reports = reports
         self._agent = agent
         self._calls: dict[str, int] = {}
+        self._left = bounds.RECORDED
+        self._full = False
         self._over = False
         self.fault: OpsDrillError | None = None
         self.gaps: dict[Where, str] = {}
@@ -77,8 +81,15 @@ class Witness:
         Raises:
             NotRecorded: it is not in the record.
         """
-        if self._over or self.fault is not None:
+        if self._over or self._full or self.fault is not None:
             raise NotRecorded
+        self._left -= sum(map(len, arguments.values()))
+        if self._left < 0 or sum(self._calls.values()) >= bounds.CALLS:
+            self._fill(host)
+            raise NotRecorded
+        return self._begin(host, kind, tool, arguments)
+
+    def _begin(self, host: str, kind: ToolKind, tool: str, arguments: Mapping[str, str]) -> Call:
         try:
             if host not in self._calls:
                 self._reports.record(TaskCreated(task=host, host=host, agent=self._agent))
@@ -95,6 +106,12 @@ class Witness:
         except OpsDrillError as error:
             raise self.failed(error) from error
         return Call(self, host, call)
+
+    def _fill(self, host: str) -> None:
+        """No more is recorded of this job, nor passed on; a line typed before may run yet."""
+        self._full = True
+        self._begin(host, "other", TOOL, {"request": "more"}).returned("refused", output=_TOO_MUCH)
+        self.gap(("executed_commands", "tool_calls", "write_file", "update_file"), _TOO_MUCH)
 
     def refuse(
         self, host: str, kind: ToolKind, tool: str, arguments: Mapping[str, str], why: str
