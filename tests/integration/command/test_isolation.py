@@ -121,6 +121,31 @@ async def test_what_it_left_behind_ends_when_it_ends(tmp_path: Path, isolated: b
     assert still_there() == []
 
 
+UNSEEN = """
+(setsid nohup sleep 4711 >/dev/null 2>&1 &)
+nohup sleep 4711 >/dev/null 2>&1 &
+sleep 0.5
+kill -KILL $PPID
+kill -STOP $$
+sleep 4711
+"""
+
+
+@pytest.mark.parametrize("isolated", [True, False], ids=["namespaces", "none"])
+async def test_who_looks_after_it_is_stopped_or_killed(tmp_path: Path, isolated: bool) -> None:
+    """It survives its limit in neither case; without namespaces nobody knows whether all ended."""
+    given = room(UNSEEN, None if isolated else tmp_path)
+    given.environment["OPSDRILL_TICKET_TOKEN"] = f"token-{os.getpid()}"
+    confined = Confined(given, lambda _: None, lambda _: None, lambda _: None)
+    running = asyncio.ensure_future(confined.run())
+    await asyncio.sleep(2)
+    confined.stop()
+    async with asyncio.timeout(60):
+        ending = await running
+    assert ending.left is not isolated
+    assert still_there() == []
+
+
 async def test_a_killed_opsdrill_takes_it_along() -> None:
     """Whoever made the room is killed: nothing of it stays."""
     folder = Path(__file__).parents[3]

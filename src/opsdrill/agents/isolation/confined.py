@@ -10,11 +10,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import opsdrill
+from opsdrill.agents.isolation.families import end_marked
 from opsdrill.agents.isolation.room import Room
 
 _BOOT = (
@@ -24,6 +25,8 @@ _BOOT = (
 GOODBYE_SECONDS = 25.0
 _REST_SECONDS = 30.0
 _PART = 1 << 16
+_TOKEN = "OPSDRILL_TICKET_TOKEN"  # noqa: S105 - the name of a variable that no other program has
+_END_SECONDS = 10.0
 _WAITING = 3
 """Threads of one program: for its end, its room, and what it leaves behind."""
 
@@ -38,7 +41,7 @@ class Ending:
         status: its exit status, a signal as a negative number; None: it was ended, or nobody knows.
         cannot: why it could not be started.
         refused: why this machine could not give it the room.
-        left: some of what it started could not be ended.
+        left: some of what it started could not be ended, or nobody knows.
     """
 
     status: int | None = None
@@ -119,6 +122,9 @@ class Confined:
         finally:
             self._stopped.set()
             await stopper
+            unseen = process.returncode < 0 and not self._room.isolated
+            if unseen:
+                await loop.run_in_executor(threads, self._end_unseen)
             # What could not be ended may hold the pipes open.
             both: set[asyncio.Future[Any]] = {reading, archive}
             await asyncio.wait(both, timeout=_REST_SECONDS)
@@ -127,7 +133,14 @@ class Confined:
                 await reading
         await archive
         threads.shutdown(wait=False)
-        return _ending(b"".join(told))
+        ending = _ending(b"".join(told))
+        return replace(ending, left=True) if unseen else ending
+
+    def _end_unseen(self) -> None:
+        """A program that is not isolated can kill who looks after it; most of it is found yet."""
+        token = self._room.environment.get(_TOKEN)
+        if token is not None:
+            end_marked(f"{_TOKEN}={token}".encode(), _END_SECONDS)
 
     def _read_kept(self, fd: int) -> None:
         with os.fdopen(fd, "rb") as stream:

@@ -65,6 +65,33 @@ def end_family(seconds: float) -> bool:
     return True
 
 
+def end_marked(mark: bytes, seconds: float) -> bool:
+    """Kill all that have an entry in their environment; False: some are still there after so long.
+
+    That is how those are found whose family nobody looks after any more.
+    """
+    end = time.monotonic() + seconds
+    while left := _marked(mark):
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        if time.monotonic() > end:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _marked(mark: bytes) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and int(name) != os.getpid():
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environment:
+                if mark in environment.read().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
 def _parent(pid: str) -> int | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
