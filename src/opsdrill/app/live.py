@@ -19,6 +19,7 @@ from opsdrill.app.wiring import Place
 from opsdrill.errors import (
     Conflict,
     DriverUnavailable,
+    NotThere,
     OpsDrillError,
 )
 from opsdrill.evidence.masked_spec import masked_spec
@@ -72,6 +73,7 @@ class LiveEngine:
         self.followers = Followers(store, self.listen, own_folders(place))
         self._checking = asyncio.Semaphore(CHECKS)
         self._retrying = asyncio.Lock()
+        self._retrying_batch = asyncio.Lock()
 
     @classmethod
     @asynccontextmanager
@@ -171,10 +173,21 @@ class LiveEngine:
             Conflict: no run of it errored, or as `retry`.
         """
         await asyncio.to_thread(self._store.batch, batch)
-        errored = await asyncio.to_thread(retry.errored, self._store, batch)
-        if not errored:
+        made: list[str] = []
+        async with self._retrying_batch:
+            for run in await self._errored(batch):
+                try:
+                    made.append(await self.retry(run))
+                except (NotThere, Conflict):
+                    # Deleted, or retried alone, meanwhile: what is left of the batch goes on.
+                    if run in await self._errored(batch):
+                        raise
+        if not made:
             raise Conflict(f"no run of the batch {batch} errored", hint="there is nothing to retry")
-        return [await self.retry(run) for run in errored]
+        return made
+
+    async def _errored(self, batch: str) -> Sequence[str]:
+        return await asyncio.to_thread(retry.errored, self._store, batch)
 
     async def check_lab(self, name: str) -> LabReport:
         """Try whether a lab can give hosts and its machines answer; nothing is changed there.

@@ -363,3 +363,24 @@ async def test_a_trend_keeps_errors_apart(api: Api) -> None:
     assert (point["pass_rate"], point["error_rate"]) == (0.5, 0.3333)
     none = (await client.get("/api/v1/trends", params={"tag": "large"})).json()
     assert none["points"] == []
+
+
+async def test_a_run_deleted_meanwhile_stops_no_retry_of_its_batch(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = api.client("admin")
+    runs = await started(client, repeat=3, lab="broken")
+    batch = (await over(client, runs))[0]["batch"]
+    engine = api.service.engine
+    retry = engine.retry
+
+    async def retried(run: str) -> str:
+        if run == runs[0]:
+            assert (await client.delete(f"{RUNS}/{runs[1]}")).status_code == 204
+        return await retry(run)
+
+    monkeypatch.setattr(engine, "retry", retried)
+    answer = await client.post(f"/api/v1/batches/{batch}/retry")
+    assert answer.status_code == 202, answer.text
+    again = await over(client, answer.json()["runs"])
+    assert [run["labels"]["retry_of"] for run in again] == [runs[0], runs[2]]
