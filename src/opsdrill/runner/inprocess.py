@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from weakref import WeakSet
 
-from opsdrill.errors import Conflict, NotThere, UsageError
+from opsdrill.errors import Conflict, NotThere, OpsDrillError, UsageError
 from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
@@ -92,7 +92,8 @@ class InProcessEngine:
             return False
         if run in self._queue:
             self._queue.remove(run)
-            await self._drop(run)
+            if not await self._drop(run):
+                raise NotThere("run", run)
             return True
         task = self._tasks.get(run)
         if task is None:
@@ -230,12 +231,20 @@ class InProcessEngine:
                 self._cancelling.add(run_id)
                 task.cancel()
 
-    async def _drop(self, run_id: str) -> None:
-        """End a run that never began."""
+    async def _drop(self, run_id: str) -> bool:
+        """End a run that never began; False where it was deleted meanwhile."""
         spec = self._kept(self._submitted[run_id]).spec
         result = broken_off(spec, "cancelled", "cancelled before it began")
-        await self._tools.archive.keep(self._tools.archive.store.finish, run_id, result, None)
+        there = True
+        try:
+            await self._tools.archive.keep(self._tools.archive.store.finish, run_id, result, None)
+        except KeyError:
+            there = False
+        except OpsDrillError:
+            self._queue.appendleft(run_id)  # it is planned as before
+            raise
         self._publish(RunEvent(run_id, result=result))
+        return there
 
     def _publish(self, event: RunEvent) -> None:
         if event.result is not None:

@@ -384,3 +384,19 @@ async def test_a_run_deleted_meanwhile_stops_no_retry_of_its_batch(
     assert answer.status_code == 202, answer.text
     again = await over(client, answer.json()["runs"])
     assert [run["labels"]["retry_of"] for run in again] == [runs[0], runs[2]]
+
+
+async def test_a_run_deleted_before_it_began_is_over(api: Api) -> None:
+    """It is not there to be cancelled, and nobody waits for it."""
+    client = api.client("admin")
+    slow = await started(client, "slow", repeat=4)
+    await working(client, slow[0])
+    assert (await client.delete(f"{RUNS}/{slow[3]}")).status_code == 204
+    assert (await client.post(f"{RUNS}/{slow[3]}/cancel")).status_code == 404
+    assert slow[3] not in dict(await api.service.engine.list())
+    assert (await client.delete(f"{RUNS}/{slow[2]}")).status_code == 204
+    for run in slow[:2]:
+        assert (await client.post(f"{RUNS}/{run}/cancel")).json()["state"] == "cancelled"
+    async with asyncio.timeout(20):
+        while await api.service.engine.list():
+            await asyncio.sleep(0.02)
