@@ -63,7 +63,10 @@ class Lines:
     def __init__(self, record: JobRecord, *, sealed: bool = True) -> None:
         self.record = record
         self.sealed = sealed
-        self.all: Sequence[Line] = tuple(in_order(record))
+        every = tuple(in_order(record))
+        if not sealed and record.job is not None and record.job.resolution is None:
+            every = every[:-1]  # how a job ends that goes on is not known
+        self.all: Sequence[Line] = every
 
     def __len__(self) -> int:
         return len(self.all)

@@ -169,6 +169,7 @@ async def test_hostile_text_is_text_everywhere(
             if await details.is_visible():
                 await details.click()
         await made.shot("run-hostile-open")
+        assert await made.overflow() <= 0
         await nothing_ran(made)
         for place in (
             "#run-head", "#run-rules", "#run-ticket", "#lines", "#run-hosts", "#run-lanes",

@@ -171,12 +171,14 @@ export class Transcript {
       const held = focused !== null && this.root.contains(document.activeElement);
       if (this.served?.from === place * CHUNK) this.served = undefined;
       this.chunks.set(place, { rows });
-      if (this.opening !== undefined && Math.floor(this.opening / CHUNK) === place) this.opening = undefined;
+      const opened = this.opening !== undefined && Math.floor(this.opening / CHUNK) === place ? this.opening : null;
+      if (opened !== null) this.opening = undefined;
       for (const known of this.chunks.keys()) {
         if (this.chunks.size <= CHUNKS_KEPT) break;
         if (!this.#wants(known)) this.chunks.delete(known);
       }
       this.draw();
+      if (opened !== null) this.#reveal(opened);
       if (held && focused !== null) this.#focus(focused);
     } catch (error) {
       this.chunks.delete(place);
@@ -225,6 +227,16 @@ export class Transcript {
     this.draw();
   }
 
+  /** Bring what an opened line says into sight, its head first. @param {number} number */
+  #reveal(number) {
+    this.#measure();
+    const top = this.top(number);
+    const bottom = this.top(number + 1);
+    if (bottom > this.root.scrollTop + this.root.clientHeight) {
+      this.root.scrollTop = Math.min(top, bottom - this.root.clientHeight);
+    }
+  }
+
   /** @param {number} number */
   #focus(number) {
     const row = this.root.querySelector(`#line-${number}`);
@@ -243,6 +255,7 @@ export class Transcript {
     if (open && row instanceof HTMLDetailsElement) {
       row.open = true;
       this.opening = undefined;
+      this.#reveal(number);
     }
     this.root.scrollIntoView({ block: "nearest" });
     if (focus) this.#focus(number);

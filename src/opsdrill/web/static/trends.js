@@ -20,6 +20,7 @@ let drawn;
 function draw() {
   if (!place || !("uPlot" in window)) return;
   drawn?.destroy();
+  const points = JSON.parse(place.dataset.points ?? "[]");
   const ink = token("");
   const share = (/** @type {any} */ _plot, /** @type {number | null} */ value) => (value === null || value === undefined ? "–" : `${value} %`);
   const line = (/** @type {string} */ label, /** @type {string} */ colour, /** @type {number[]} */ dash = []) => ({
@@ -32,13 +33,13 @@ function draw() {
       height: 240,
       scales: {
         y: { range: [0, 100] },
-        x: { range: (/** @type {any} */ _plot, /** @type {number} */ from, /** @type {number} */ to) => (from === to ? [from - DAY, to + DAY] : [from, to]) },
+        x: { range: (/** @type {any} */ _plot, /** @type {number} */ from, /** @type {number} */ to) => (points[0].length === 1 ? [points[0][0] - DAY, points[0][0] + DAY] : [from, to]) },
       },
       tzDate: (/** @type {number} */ at) => /** @type {any} */ (window).uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       series: [{}, line("passed", "passed"), line("compliance", "running", [6, 4]), line("error", "error", [2, 3])],
       axes: [axis, { ...axis, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
     },
-    JSON.parse(place.dataset.points ?? "[]"),
+    points,
     place,
   );
 }
