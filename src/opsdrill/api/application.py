@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
@@ -29,6 +27,7 @@ from opsdrill.api import (
 from opsdrill.api.guard import Guard
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.service import Service
+from opsdrill.app.own_folders import named_folders
 
 PREFIX = "/api/v1"
 
@@ -46,7 +45,7 @@ def make_application(service: Service) -> FastAPI:
     )
     application.state.service = service
     application.state.metrics = metrics
-    problems.install(application, _folders(service))
+    problems.install(application, named_folders(service.place))
     application.include_router(health.router)
     for router in (
         tokens.router,
@@ -66,10 +65,3 @@ def make_application(service: Service) -> FastAPI:
         application.include_router(router, prefix=PREFIX)
     describe.describe(application, f"{PREFIX}/openapi.json")
     return application
-
-
-def _folders(service: Service) -> list[Path]:
-    """The folders of this machine that a message might name."""
-    place = service.place
-    named = [Path(folder) for folder in place.settings.scenarios or ()]
-    return [place.home, place.folder, Path(opsdrill.__file__).parent, *named]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import opsdrill
 from opsdrill.app.wiring import Place
@@ -13,8 +14,22 @@ from opsdrill.model.result import Phase, Result
 
 def own_folders(place: Place) -> list[str]:
     """What the folders are called that a sentence of ours might name; the longest first."""
+    return folder_names(named_folders(place))
+
+
+def named_folders(place: Place) -> list[Path]:
+    """The folders that a sentence of ours might name: a place's, and where its database listens."""
     named = [place.folder / Path(folder).expanduser() for folder in place.settings.scenarios or ()]
-    return folder_names([place.home, place.folder, Path(opsdrill.__file__).parent, *named])
+    named += _sockets(place.settings.database_url or "")
+    return [place.home, place.folder, Path(opsdrill.__file__).parent, *named]
+
+
+def _sockets(url: str) -> list[Path]:
+    try:
+        hosts = parse_qs(urlsplit(url).query).get("host", [])
+    except ValueError:
+        return []
+    return [Path(host) for given in hosts for host in given.split(",") if host.startswith("/")]
 
 
 def folder_names(folders: Sequence[Path]) -> list[str]:

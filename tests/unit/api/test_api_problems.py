@@ -14,7 +14,9 @@ from tests.unit.api.conftest import Api
 from opsdrill import errors
 from opsdrill.api import problems
 from opsdrill.api.entry import needs
-from opsdrill.app.own_folders import folder_names, without_paths
+from opsdrill.app.own_folders import folder_names, own_folders, without_paths
+from opsdrill.app.settings import Settings
+from opsdrill.app.wiring import Place
 from opsdrill.wire.body import Asked
 from opsdrill.wire.problems import ProblemDetails
 
@@ -178,3 +180,11 @@ async def test_a_message_about_the_data_folder_does_not_name_it(failing: Api) ->
         del RAISED["folder"]
     assert answer.json()["detail"] == "opsdrill.db: locked"
     assert str(home) not in answer.text
+
+
+def test_where_the_database_listens_is_a_folder_of_the_server(tmp_path: Path) -> None:
+    """[A6.3]"""
+    url = "postgresql://mona:secret@/drills?host=%2Frun%2Fpg"
+    place = Place(tmp_path, tmp_path, Settings.model_validate({"database-url": url}))
+    said = "the store drills on /run/pg cannot be used: no server answers there"
+    assert "/run/pg" not in without_paths(said, own_folders(place))
