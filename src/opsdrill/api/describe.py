@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from opsdrill.api.entry import ROLE_KEY
+from opsdrill.api.links import linked
 from opsdrill.api.problems import answers
 from opsdrill.app import documents
 from opsdrill.wire.problems import ProblemDetails
@@ -102,4 +103,7 @@ def _complete(method: str, operation: dict[str, Any]) -> None:
         said.pop("422", None)
     for status, told in answers(*statuses).items():
         said.setdefault(str(status), told)
+    for status, answer in said.items():
+        if links := linked(operation["operationId"], status):
+            answer["links"] = links
     operation["responses"] = dict(sorted(said.items()))

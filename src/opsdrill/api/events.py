@@ -39,12 +39,26 @@ LastEventId = Annotated[
         description="The `id` of the last event that was seen; what follows it is told.",
     ),
 ]
+_EVENT = {
+    "description": "One event; before OpenAPI 3.2 that is what tools take the schema for.",
+    "type": "object",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"type": "object"},
+        },
+        "id": {"type": "string"},
+        "retry": {"type": "integer"},
+    },
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events, until the end.",
         "content": {
             "text/event-stream": {
-                "schema": {"type": "string"},
+                "schema": _EVENT,
                 "example": 'event: phase\ndata: {"run":"20261130-231217-1f3c9a7e","attempt":1,'
                 '"phase":{"name":"setup","status":"running"}}\nid: 1.5.0\n\n',
             }
