@@ -25,7 +25,8 @@ Kind = Literal["plan", "task", "call", "message", "ticket", "resolution"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Piece: TypeAlias = TicketMessage | Job | Task | ToolCall | AgentMessage
 
-KEPT_RECORDS = 3
+KEPT_RECORDS, KEPT_CHARACTERS = 3, 100_000_000
+"""Records that are kept at most, and the characters of their outputs; the last one always is."""
 FRESH_SECONDS = 0.5
 """How long what was read of a run that goes on is good for; longer where reading took long."""
 MOST_FOUND = 10_000
@@ -70,6 +71,12 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self.all)
+
+    @cached_property
+    def size(self) -> int:
+        """Characters of the outputs of all calls."""
+        calls = (call for task in self.record.tasks for call in task.tool_calls)
+        return sum(len(call.output or "") for call in calls)
 
     @cached_property
     def tasks(self) -> Sequence[Line]:
@@ -267,9 +274,13 @@ class OpenRecords:
             with self._lock:
                 self._kept[run] = made, good_until
                 self._kept.move_to_end(run)
-                while len(self._kept) > KEPT_RECORDS:
+                while len(self._kept) > 1 and self._too_much():
                     self._kept.popitem(last=False)
             return made
+
+    def _too_much(self) -> bool:
+        size = sum(lines.size for lines, _ in self._kept.values())
+        return len(self._kept) > KEPT_RECORDS or size > KEPT_CHARACTERS
 
     def forget(self, run: str) -> None:
         """Read a run's record anew when it is asked for again."""

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.integration.web.kept_records import hostile, large
 
-from opsdrill.app.lines import Lines, in_order, texts
+from opsdrill.app.lines import Lines, OpenRecords, in_order, texts
+from opsdrill.app.settings import Settings
+from opsdrill.app.stores import opened_store
+from opsdrill.app.wiring import Place
+from opsdrill.errors import NotThere
 from opsdrill.grading.targets import collect
 from opsdrill.model.job import AgentMessage, Coverage, Job, JobRecord, Outcome, Seen, Task, ToolCall
 from opsdrill.model.rules import WHERES
@@ -119,3 +126,20 @@ def test_a_text_is_found_in_capitals_or_not() -> None:
     )
     assert Lines(record).found("nGINX") == [0]
     assert Lines(record).found("apache") == []
+
+
+def test_records_that_were_read_last_are_kept_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large one makes room for itself; a run that was deleted is not there any more."""
+    monkeypatch.setattr("opsdrill.app.lines.KEPT_CHARACTERS", 1000)
+    first, second = hostile(tmp_path), large(tmp_path, commands=500)
+    with opened_store(Place(tmp_path, tmp_path, Settings())) as store:
+        records = OpenRecords(store)
+        read = records.lines(first)
+        assert records.lines(first) is read
+        assert len(records.lines(second)) == 502
+        assert records.lines(first) is not read
+        store.delete(first)
+        with pytest.raises(NotThere):
+            records.lines(first)
