@@ -27,7 +27,7 @@ from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
 from opsdrill.runner.owner import is_gone
-from opsdrill.store.store import Store
+from opsdrill.store.store import Owner, Store
 
 MOST_WAITING = 10_000
 """Runs that wait for their turn."""
@@ -35,6 +35,7 @@ PARALLEL = 2
 """Runs at once where nobody says how many."""
 LOOK_SECONDS = 15.0
 """Between two looks whether a process beside this one died."""
+UNKEPT = "its end could not be kept when it came"
 CHECKS, CHECK_SECONDS = 4, 60.0
 """Labs that are looked at at once, and how long."""
 
@@ -72,6 +73,8 @@ class LiveEngine:
         self._listeners = listeners
         self.followers = Followers(store, self.listen, own_folders(place))
         self._checking = asyncio.Semaphore(CHECKS)
+        self._ended: set[str] = set()
+        listeners.add(self._hear)
         self._retrying = asyncio.Lock()
         self._retrying_batch = asyncio.Lock()
 
@@ -93,8 +96,8 @@ class LiveEngine:
         listeners = _Listeners()
         most = parallel or place.settings.parallel or PARALLEL
         async with engine_room(place, store, parallel=most, publish=listeners.tell) as room:
-            looking = asyncio.create_task(_look_after(place, store, notify), name="leftovers")
             live = cls(place, store, room, listeners)
+            looking = asyncio.create_task(live._look_after(notify), name="leftovers")
             try:
                 yield live
             finally:
@@ -221,6 +224,32 @@ class LiveEngine:
         await self.engine.close(at_once=at_once)
         await self.followers.close()
 
+    def _hear(self, event: RunEvent) -> None:
+        if event.result is not None:
+            self._ended.add(event.run)
+
+    async def _look_after(self, notify: Note) -> None:
+        """Put right what processes beside this one leave when they die, and runs of this one whose
+        end could not be kept."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                ended = frozenset(self._ended)
+                kept = await asyncio.to_thread(_unfinished, self._store)
+                self._ended -= ended
+                own = {run for run, _ in await self.engine.list()}
+                for run in (ended & kept.keys()) - own:
+                    self._ended.add(run)  # until it is done
+                    await asyncio.to_thread(self._store.interrupt, run, UNKEPT)
+                    notify(f"run {run} was interrupted: {UNKEPT}")
+                if any(owner is not None and is_gone(owner) for owner in kept.values()):
+                    for line in await recover(self._place, self._store):
+                        notify(line)
+            except OpsDrillError as error:
+                notify(f"what runs left could not be looked for: {error}")
+            except KeyError:
+                pass  # a run was deleted meanwhile
+
     # on threads
 
     def _planned(self, order: LiveOrder) -> _Planned:
@@ -267,14 +296,5 @@ class _Listeners:
             listener(event)
 
 
-async def _look_after(place: Place, store: Store, notify: Note) -> None:
-    """Put right what processes beside this one leave when they die."""
-    while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        try:
-            owners = await asyncio.to_thread(lambda: [*store.running(), *store.planned()])
-            if any(owner is not None and is_gone(owner) for _, owner in owners):
-                for line in await recover(place, store):
-                    notify(line)
-        except OpsDrillError as error:
-            notify(f"what other processes left could not be looked for: {error}")
+def _unfinished(store: Store) -> dict[str, Owner | None]:
+    return dict([*store.running(), *store.planned()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from opsdrill.app.live import LiveEngine
 from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
-from opsdrill.errors import Conflict
+from opsdrill.errors import Conflict, StoreError
 from opsdrill.hosts.drivers.fake import FakeDriver
 from opsdrill.model.result import Result
 from opsdrill.runner.engine import RunEvent
@@ -150,7 +150,9 @@ async def test_files_with_secrets_are_forgotten_with_their_runs(
     assert len(live._room.files) == 1
     for run in started.runs:
         await result(store, run.id)
-    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        while await live.list():  # what is kept is told a moment later
+            await asyncio.sleep(0.02)
     assert live._room.files == {}
 
 
@@ -192,3 +194,34 @@ async def test_the_store_is_looked_after_while_others_die(
         async with asyncio.timeout(30):
             while not any("lost" in line for line in notes):
                 await asyncio.sleep(0.02)
+
+
+async def test_a_run_whose_end_could_not_be_kept_is_interrupted_once_it_can(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full when it ended: it does not say `running` until the process ends."""
+    from opsdrill.app import live as module
+
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
+    notes: list[str] = []
+    full = True
+    finish, interrupt = store.finish, store.interrupt
+
+    def kept(call: Callable[..., None]) -> Callable[..., None]:
+        def called(*given: object) -> None:
+            if full:
+                raise StoreError("the disk is full")
+            call(*given)
+
+        return called
+
+    monkeypatch.setattr(store, "finish", kept(finish))
+    monkeypatch.setattr(store, "interrupt", kept(interrupt))
+    async with LiveEngine.started(place, store, notify=notes.append) as engine:
+        run = (await engine.submit(LiveOrder(["drill"], ["good"], "practice"))).runs[0].id
+        async with asyncio.timeout(30):
+            while not any("disk is full" in line for line in notes):
+                await asyncio.sleep(0.02)
+        assert store.get(run).state == "running"
+        full = False
+        assert (await result(store, run)).state == "interrupted"
