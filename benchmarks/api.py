@@ -7,6 +7,10 @@ at the same kind of server. One client calls both. Prints milliseconds (median, 
 listing, filtering, reading a run, and paging to the end, and the ratio to the bare endpoint; then
 200 followers of all runs at once, and how the memory of the server grew over everything.
 Fails when a 95th percentile is 50 ms or more.
+
+Measured with 100,000 runs in SQLite on two cores that others used too, 95th percentile: a bare
+endpoint 7 ms, list 26, filter 33, read a run 21, its results 23, each page of 200 to the end 34; the
+server had 100 MB, 106 behind the listings, and 150 with 200 followers.
 """
 
 from __future__ import annotations

@@ -117,7 +117,6 @@ def narrowed(filters: Filters) -> dict[str, Value]:
         "tag": filters.get("tag"),
         "agent": filters.get("agent"),
         "lab": filters.get("lab"),
-        "lab": filters.get("lab"),
         "state": filters.get("state"),
         "verdict": filters.get("verdict"),
         "fault": filters.get("fault"),
