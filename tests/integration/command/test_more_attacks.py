@@ -76,3 +76,66 @@ async def test_a_report_of_which_a_part_is_not_read_is_not_whole(
     seen = came.record.coverage.of("agent_messages")
     assert seen.state == "partial" and why in (seen.why or ""), seen
     assert came.record.coverage.of("use_mcp_tool").state != "whole"
+
+
+FILES = """
+printf -- '-get ../../../../../../etc/hostname up\\n-symlink /proc/self/root /tmp/root\\n' >orders
+printf -- '-get /tmp/root/etc/hostname link\\n-get /proc/self/root/etc/hostname own\\n' >>orders
+printf -- '-get /etc/hostname whole\\n-get %s marked\\n-get /proc/1/root%s marked\\n' $1 $1 >>orders
+sftp -b orders app-01 >/dev/null
+scp -O app-01:$1 marked; scp "app-01:/tmp/root$1" marked
+cat up link own whole; cat marked
+"""
+
+
+async def test_files_of_this_machine_cannot_be_had_from_a_host(
+    grounds: Range, tmp_path: Path
+) -> None:
+    """Whole paths, `..`, links and `/proc` lead to files of the host, never to ours."""
+    marked = tmp_path / "marked"
+    marked.write_text("ours\n")
+    for place in (tmp_path, marked):
+        place.chmod(0o755)
+    [came] = await grounds.drill(
+        drill(f"bash -c {shlex.quote(FILES)} x {marked}", hosts=["app-01"])
+    )
+    assert came.out == "app-01\n" * 4, came.err
+    assert "ours" not in came.record.model_dump_json()
+
+
+FORWARDS = """
+port=${OPSDRILL_TICKET_URL##*:}; port=${port%%/*}
+timeout 5 ssh -W 127.0.0.1:$port app-01
+timeout 5 ssh -N -o ExitOnForwardFailure=yes -R 127.0.0.1:0:127.0.0.1:22 app-01
+timeout 5 ssh -n -w any app-01 true; timeout 5 ssh -n -X app-01 'echo display=$DISPLAY'
+for way in "-L 19731:127.0.0.1:$port" "-D 19731"; do
+    timeout 4 ssh -n -N $way app-01 & sleep 1
+    curl -s -m 2 http://127.0.0.1:19731/ticket; curl -s -m 2 -x socks5://127.0.0.1:19731 http://127.0.0.1:$port/
+    wait
+done
+ssh -n no-such-host true; ssh -n nobody-here@app-01 true
+:
+"""
+
+
+async def test_nothing_leads_from_a_host_to_this_machine(grounds: Range) -> None:
+    """[W1.3] Not by any way that `ssh` knows; each is in the record as refused."""
+    [came] = await grounds.drill(drill(sh(FORWARDS)))
+    assert came.out == "display=\n", came.err
+    refused = [call.arguments for call in came.calls if call.outcome == "refused"]
+    asked = [
+        given["request"] for given in refused if isinstance(given, dict) and "request" in given
+    ]
+    assert asked.count("direct-tcpip") >= 2 and "tcpip-forward" in asked
+    assert came.record.coverage.of("executed_commands").state == "whole"
+
+
+async def test_a_flooded_ticket_takes_a_bounded_part(grounds: Range) -> None:
+    """A thousand messages, four million characters, and no more; what came first stays."""
+    script = (
+        "head -c 600000 /dev/zero | tr '\\0' x >long;"
+        "for n in 1 2 3 4 5 6 7 8 9; do opsdrill-ticket post - <long || break; done; rm long"
+    )
+    [came] = await grounds.drill(drill(sh(script)))
+    assert len(came.record.ticket.messages) == 6
+    assert "more was said about this ticket than is kept" in came.err
