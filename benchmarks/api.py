@@ -9,8 +9,8 @@ listing, filtering, reading a run, and paging to the end, and the ratio to the b
 Fails when a 95th percentile is 50 ms or more.
 
 Measured with 100,000 runs in SQLite on two cores that others used too, 95th percentile: a bare
-endpoint 7 ms, list 26, filter 33, read a run 21, its results 23, each page of 200 to the end 34; the
-server had 100 MB, 106 behind the listings, and 150 with 200 followers.
+endpoint 7 ms, list 26, filter 33, read a run 21, its results 23, each page of 200 to the end 34;
+the server had 100 MB, 106 behind the listings, and 150 with 200 followers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -37,6 +38,7 @@ from tests.integration import postgres
 from tests.integration.api.server_program import serving
 from tests.integration.served import empty_place
 
+from opsdrill.app.settings import Settings
 from opsdrill.app.stores import opened_store
 from opsdrill.store.sql import SqlStore
 
@@ -154,8 +156,9 @@ async def bench(address: str, secret: str, server: int, count: int) -> bool:
     return good
 
 
-def seeded(folder: Path, count: int) -> None:
-    with opened_store(empty_place(folder)) as store:
+def seeded(folder: Path, count: int, url: str | None) -> None:
+    settings = Settings.model_validate({"database-url": url} if url else {})
+    with opened_store(replace(empty_place(folder), settings=settings)) as store:
         assert isinstance(store, SqlStore)
         seed(store, count)
 
@@ -176,7 +179,7 @@ def main() -> None:
             if database is not None:
                 os.environ["OPSDRILL_DATABASE_URL"] = database.new_database()
             with tempfile.TemporaryDirectory() as folder:
-                seeded(Path(folder), asked.runs)
+                seeded(Path(folder), asked.runs, os.environ.get("OPSDRILL_DATABASE_URL"))
                 with serving(Path(folder)) as (process, address, secret, _):
                     one = asyncio.run(bench(address, secret, process.pid, asked.runs))
                 good = good and one
