@@ -28,8 +28,11 @@ _EARLIER: set[int] = set()
 
 
 def all_child_processes() -> set[int]:
-    tasks = Path("/proc/self/task")
-    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that ended meanwhile
+            found.update(int(pid) for pid in (task / "children").read_text().split())
+    return found
 
 
 def child_processes() -> set[int]:
