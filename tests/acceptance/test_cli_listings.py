@@ -18,7 +18,7 @@ BESIDE = {
     "runs list": {"cursor"},
     "scenarios list": {"problems"},
     "lint": {"fixes"},
-    "import": {"refused"},
+    "import": {"refused", "known"},
     "regrade": {"graded", "changed", "preview", "summary", "notes"},
     "doctor": {"usable", "cleaned"},
     "hosts check": {"lab", "driver", "findings"},

@@ -229,6 +229,8 @@ def test_the_version_and_completion_are_there(cli: Cli) -> None:
 
 
 HEAVY = ("pydantic", "rich", "sqlalchemy", "ruamel", "asyncio", "opsdrill.app", "opsdrill.model")
+LIGHT = {"opsdrill.app", "opsdrill.app.safe_text"}
+"""The room itself, and what makes text safe to show, which takes nothing else."""
 
 
 @pytest.mark.parametrize("words", ["--help", "run --help", "runs list --help", "--version"])
@@ -246,7 +248,7 @@ def test_help_imports_nothing_heavy(words: str) -> None:
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in loaded
     heavy = HEAVY if words.startswith("--") else HEAVY[1:]
-    assert not [name for name in loaded if name.startswith(heavy)]
+    assert not [name for name in loaded if name.startswith(heavy) and name not in LIGHT]
 
 
 def test_help_takes_less_than_0_3_seconds_of_cpu(cli: Cli) -> None:

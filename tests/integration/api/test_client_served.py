@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ class Breaking:
 
     def __init__(self, port: int) -> None:
         self._to = port
+        self._relays = set[asyncio.Task[None]]()
         self.after = 0
         self.broken = 0
         self.heads: list[bytes] = []
@@ -53,21 +55,32 @@ class Breaking:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        for relay in self._relays:
+            relay.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._relays.add(asyncio.create_task(self._relayed(reader, writer)))
+
+    async def _relayed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        head = await reader.readuntil(b"\r\n\r\n")
-        self.heads.append(head)
-        back.write(head)
-        passed = 0
-        while piece := await there.read(1024):
-            passed += len(piece)
-            writer.write(piece)
-            if self.after and passed > self.after:
-                self.broken += 1
-                break
-        for one in (writer, back):
-            one.close()
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            self.heads.append(head)
+            back.write(head)
+            passed = 0
+            while piece := await there.read(1024):
+                passed += len(piece)
+                writer.write(piece)
+                if self.after and passed > self.after:
+                    self.broken += 1
+                    break
+        finally:
+            for one in (writer, back):
+                one.close()
+            for one in (writer, back):
+                with suppress(OSError):
+                    await one.wait_closed()
 
 
 @pytest.fixture
