@@ -295,12 +295,16 @@ def tokens_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place.name for place in places))
 
 
+_SOUGHT_SHORTEST = 3
+"""Characters of the shortest beginning by which a token is known (`sk-`)."""
+
+
 def sought_token(pattern: str) -> str | None:
     """The shape of token that a regular expression is made to find; None: of none.
 
-    That is so where it finds the sample of a shape, but neither the same letters in another order,
-    nor words that such tokens are spoken of with, nor what stands in a masked token's place. Of a
-    long pattern nothing is said.
+    That is so where it finds more than a letter or two of the sample of a shape, but neither the
+    same letters in another order, nor words that such tokens are spoken of with, nor what stands
+    in a masked token's place. Of a long pattern nothing is said.
     """
     if len(pattern) > _SOUGHT_LONGEST:
         return None
@@ -314,7 +318,8 @@ def sought_token(pattern: str) -> str | None:
         return None  # nothing that this engine knows: nothing is said
     for shape in SHAPES:
         whole = re.compile(shape.pattern)
-        if whole.groups == 0 and program.search(shape.sample):
+        found = program.search(shape.sample) if whole.groups == 0 else None
+        if found is not None and found.end() - found.start() >= _SOUGHT_SHORTEST:
             others = (shape.sample[::-1], _SPOKEN, f"[masked:{shape.name}]")
             if not any(program.search(other) for other in others):
                 return shape.name

@@ -158,3 +158,8 @@ def test_of_a_long_pattern_nothing_is_said() -> None:
     """[S7.1] The engine that is asked takes long for some of those."""
     assert sought_token("ghp_[A-Za-z0-9]{36}") == "github-token"
     assert sought_token("ghp_[A-Za-z0-9]{36}" + "|zzz" * 1000) is None
+
+
+@pytest.mark.parametrize("pattern", ["^a|b$", "^.", "^(a|s)", "^gh"])
+def test_a_letter_or_two_are_no_search_for_a_token(pattern: str) -> None:
+    assert sought_token(pattern) is None
