@@ -86,6 +86,8 @@ def test_what_a_killed_server_left_is_interrupted_given_back_and_retried(
         # another batch, of which nothing ever begins
         [waiting] = [run["id"] for run in caller.post(RUNS, json=order).json()["runs"]]
         until(lambda: bool(processes(marker)), "the agent never hung")
+        calls = f"{RUNS}/{running}/evidence?kind=call"
+        until(lambda: bool(caller.get(calls).json()["items"]), "its calls were never kept")
         assert (state(caller, running), state(caller, waiting)) == ("running", "planned")
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
