@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from opsdrill.api.known import Known, heavy
+from opsdrill.api.known import Known, KnownRecords, heavy
 from opsdrill.api.parameters import RunId
 from opsdrill.api.service import Served, Service
 from opsdrill.app import history
@@ -36,17 +36,11 @@ router = APIRouter(include_in_schema=False)
 From = Annotated[int, Query(alias="from", ge=0, le=10**9)]
 
 
-def records(request: Request, service: Service) -> OpenRecords:
-    """The records that this process read last."""
-    known: OpenRecords | None = getattr(request.app.state, "records", None)
-    if known is None:
-        known = request.app.state.records = OpenRecords(service.store)
-    return known
-
-
 @router.get("/runs/{run}", **needs("read"))
-async def run(request: Request, run: RunId, service: Served, first: From = 0) -> Response:
-    values = await service.call(_values, service, records(request, service), run, first)
+async def run(
+    request: Request, run: RunId, service: Served, records: KnownRecords, first: From = 0
+) -> Response:
+    values = await service.call(_values, service, records, run, first)
     return page(request, "run.html", values, here="runs")
 
 
@@ -60,14 +54,16 @@ def _values(service: Service, known: OpenRecords, run: str, first: int) -> dict[
 
 @router.get("/runs/{run}/lines", **needs("read"))
 async def lines(
+    *,
     request: Request,
     run: RunId,
     service: Served,
+    records: KnownRecords,
     first: From = 0,
     count: Annotated[int, Query(ge=1, le=MOST_LINES)] = 100,
 ) -> Response:
     """Some lines of the transcript, for the script that shows it."""
-    found = await service.call(records(request, service).lines, run)
+    found = await service.call(records.lines, run)
     shown = [shown_line(line) for line in found.all[first : first + count]]
     values = {"lines": shown, "total": len(found), "report": False, "run_id": run}
     return page(request, "parts/lines.html", values)
@@ -77,13 +73,13 @@ async def lines(
 async def find(
     request: Request,
     run: RunId,
-    service: Served,
+    records: KnownRecords,
     text: Annotated[str, Query(min_length=1, max_length=500)],
 ) -> Response:
     """The numbers of the lines that hold a text."""
 
     def look() -> list[int]:
-        return records(request, service).lines(run).found(text)
+        return records.lines(run).found(text)
 
     numbers = await heavy(request, look)
     return JSONResponse({"numbers": numbers[:MOST_FOUND], "more": len(numbers) > MOST_FOUND})
@@ -91,14 +87,16 @@ async def find(
 
 @router.get("/runs/{run}/whole/{what}/{number}", **needs("read"))
 async def whole(
+    *,
     request: Request,
     run: RunId,
     what: Annotated[str, InPath(max_length=40)],
     number: Annotated[int, InPath(ge=0, le=10**9)],
     service: Served,
+    records: KnownRecords,
 ) -> Response:
     """One line of the transcript, or one answer of a host, uncut."""
-    shown = await service.call(_whole, service, records(request, service), run, what, number)
+    shown = await service.call(_whole, service, records, run, what, number)
     values = {"line": shown, "run_id": run, "report": True, "what": what}
     template = "parts/whole.html" if "part" in request.query_params else "whole.html"
     return page(request, template, values, here="runs")
@@ -129,12 +127,12 @@ def _answer(number: int, what: str, answer: HostAnswer) -> LineShown:
 
 
 @router.get("/runs/{run}/report", **needs("read"))
-async def report(request: Request, run: RunId, service: Served) -> Response:
+async def report(request: Request, run: RunId, service: Served, records: KnownRecords) -> Response:
     """The run as one file, to be sent on."""
 
     def made() -> bytes:
         whole = whole_run(service.place, service.store, run)
-        return reports.made(whole, records(request, service).lines(run))
+        return reports.made(whole, records.lines(run))
 
     headers = {
         "content-disposition": f'attachment; filename="{reports.file_name(run)}"',
@@ -163,12 +161,12 @@ async def retry(run: RunId, service: Served) -> Response:
 
 
 @router.post("/runs/{run}/delete", **needs("edit"))
-async def delete(request: Request, run: RunId, service: Served) -> Response:
+async def delete(request: Request, run: RunId, service: Served, records: KnownRecords) -> Response:
     if not await confirmed(request):
         asked = "Delete this run with its evidence and its grades?"
         return question(request, asked, "Delete it", back=f"/runs/{run}")
     await service.call(history.delete_in, service.place, service.store, run)
-    records(request, service).forget(run)
+    records.forget(run)
     return RedirectResponse("/runs", 303)
 
 
