@@ -16,7 +16,8 @@ _UNSAFE = re.compile(
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
-_UNSAFE_IN_BLOCK = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+UNSAFE_IN_BLOCK = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+"""What is never shown as it is, of a text that may have line breaks and tabs."""
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
@@ -42,7 +43,7 @@ def shown(text: str, *, limit: int | None = None) -> str:
 
 def shown_block(text: str, *, limit: int | None = None) -> str:
     """As `shown`, with line breaks and tabs kept; CRLF counts as a line break."""
-    return _UNSAFE_IN_BLOCK.sub(_escape, _cut(text, limit).replace("\r\n", "\n"))
+    return UNSAFE_IN_BLOCK.sub(_escape, _cut(text, limit).replace("\r\n", "\n"))
 
 
 def shown_end(text: str, *, lines: int, limit: int) -> str:
@@ -68,7 +69,7 @@ def shown_ends(text: str, *, limit: int) -> str:
 
 def shown_json(document: str) -> str:
     """A JSON document for a terminal: the same document, with unsafe characters as escapes."""
-    return _UNSAFE_IN_BLOCK.sub(lambda match: json.dumps(match.group())[1:-1], document)
+    return UNSAFE_IN_BLOCK.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def _cut(text: str, limit: int | None) -> str:

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import HTTPConnection
 
 from opsdrill.app.access import Caller, Role
+from opsdrill.app.safe_text import UNSAFE_IN_BLOCK
 from opsdrill.web.assets import address
 
 HERE = Path(__file__).parent
@@ -113,14 +114,6 @@ def templates() -> Environment:
 _SIGNS = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"}
 """Control characters have pictures in Unicode."""
 
-# The same as a terminal is kept from: control characters, marks that turn the direction of text,
-# invisible characters that hide text in text, separators, and halves of surrogate pairs.
-UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
-)
-
 
 def _sign(match: re.Match[str]) -> str:
     code = ord(match.group())
@@ -132,7 +125,7 @@ def shown(text: object) -> str:
 
     Line breaks and tabs stay. The template escapes it like any other text.
     """
-    return UNSAFE.sub(_sign, str(text).replace("\r\n", "\n"))
+    return UNSAFE_IN_BLOCK.sub(_sign, str(text).replace("\r\n", "\n"))
 
 
 def _final(value: object) -> object:

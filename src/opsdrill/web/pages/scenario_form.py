@@ -21,6 +21,7 @@ from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served
 from opsdrill.app.editing import Expected, Shown
 from opsdrill.app.library import Library
+from opsdrill.app.safe_text import UNSAFE_IN_BLOCK
 from opsdrill.app.scenario_archive import written
 from opsdrill.app.scenario_changes import Change, data_changes, version_changes
 from opsdrill.errors import Conflict, InvalidInput, UsageError
@@ -29,7 +30,7 @@ from opsdrill.scenarios.load import load_text
 from opsdrill.scenarios.text import as_data
 from opsdrill.web.entry import needs
 from opsdrill.web.forms import Form, sent
-from opsdrill.web.render import UNSAFE, page
+from opsdrill.web.render import page
 
 START = """{
   "key": "",
@@ -55,7 +56,7 @@ def written_out(text: str) -> Markup:
         units = match.group().encode("utf-16-be", "surrogatepass")
         return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
-    return Markup("\n") + escape(UNSAFE.sub(sign, text))
+    return Markup("\n") + escape(UNSAFE_IN_BLOCK.sub(sign, text))
 
 
 def _page(request: Request, text: str, values: Mapping[str, object], status: int = 200) -> Response:
