@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -22,8 +21,9 @@ from opsdrill.app.library import Library
 from opsdrill.app.own_folders import own_folders, without_paths
 from opsdrill.app.regrades import Standing, Wish
 from opsdrill.app.texts import below
-from opsdrill.errors import InvalidInput, UsageError
+from opsdrill.errors import InvalidInput
 from opsdrill.scenarios.load import LoadedScenario
+from opsdrill.store.cursor import decode_number, encode_number
 from opsdrill.store.store import RunFilter
 from opsdrill.wire.grading import (
     FlipsCounted,
@@ -147,7 +147,7 @@ async def read_regrade(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     cursor: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
-    start = 0 if cursor is None else _place(cursor)
+    start = 0 if cursor is None else decode_number(cursor)
     until = time.monotonic() + wait
     # It goes on in a thread, which no event of this loop hears of.
     while not (standing := regrades.get(id)).over and time.monotonic() < until:  # noqa: ASYNC110
@@ -160,7 +160,7 @@ async def read_regrade(
             **_row(standing, names).model_dump(),
             summary=[FlipsCounted(**asdict(each)) for each in standing.summary],
             flips=[FlipTold(**asdict(flip)) for flip in shown],
-            cursor=_cursor(start + limit) if more else None,
+            cursor=encode_number(start + limit) if more else None,
             notes=[without_paths(line, names) for line in standing.notes],
         )
     )
@@ -192,18 +192,3 @@ def _row(standing: Standing, names: Sequence[str]) -> RegradeRow:
     if standing.reason is not None:
         values["reason"] = without_paths(standing.reason, names)
     return RegradeRow(**values)
-
-
-def _cursor(place: int) -> str:
-    return base64.urlsafe_b64encode(str(place).encode()).decode()
-
-
-def _place(cursor: str) -> int:
-    """What `_cursor` was given. Raises UsageError."""
-    try:
-        text = base64.b64decode(cursor, altchars=b"-_", validate=True).decode("ascii")
-        if text.isdigit() and len(text) < 10:
-            return int(text)
-    except ValueError:
-        pass
-    raise UsageError("the cursor is none that a page gave", hint="start again without a cursor")

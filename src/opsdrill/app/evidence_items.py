@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pydantic import BaseModel
 
 from opsdrill.app.lines import KINDS, Kind, Line, Lines
-from opsdrill.errors import NotThere, UsageError
+from opsdrill.errors import NotThere
 from opsdrill.model.job import Task
+from opsdrill.store.cursor import decode_number, encode_number
 
 TEXT_SHOWN = 4000
 """Characters of one text in a listing."""
@@ -73,7 +72,7 @@ def items(record: Lines, wanted: Wanted, *, limit: int = 50, cursor: str | None 
     Raises:
         UsageError: the cursor is none.
     """
-    after = _number(cursor)
+    after = -1 if cursor is None else decode_number(cursor)
     found: list[Item] = []
     more = False
     for line in record.all[after + 1 :]:
@@ -87,7 +86,7 @@ def items(record: Lines, wanted: Wanted, *, limit: int = 50, cursor: str | None 
             break
         found.append(shortened(item))
     coverage = record.record.coverage.model_dump(mode="json", exclude_none=True)
-    next_page = _cursor(found[-1].number) if more else None
+    next_page = encode_number(found[-1].number) if more else None
     return Items(tuple(found), next_page, coverage, record.sealed)
 
 
@@ -161,19 +160,3 @@ def _holds(value: object, text: str) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds(inner, text) for inner in value)
     return False
-
-
-def _cursor(number: int) -> str:
-    return base64.urlsafe_b64encode(b"%d" % number).decode().rstrip("=")
-
-
-def _number(cursor: str | None) -> int:
-    if cursor is None:
-        return -1
-    try:
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        if text.isdigit() and len(text) < 12:
-            return int(text)
-    except (ValueError, binascii.Error):
-        pass
-    raise UsageError("the cursor is none that a page gave", hint="start again without a cursor")

@@ -1,4 +1,4 @@
-"""The opaque cursors of pages: each names the last row seen."""
+"""The opaque cursors of pages: each names the last row seen, or a number to go on from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opsdrill.errors import UsageError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**63
+_DIGITS = 9
 PAGE_LIMIT = 1000
 
 
@@ -52,6 +53,23 @@ def decode_key(cursor: str) -> str:
         case str() as key:
             return key
     raise _foreign()
+
+
+def encode_number(number: int) -> str:
+    """The cursor behind the piece with this number, of a list that is counted."""
+    return base64.urlsafe_b64encode(b"%d" % number).decode().rstrip("=")
+
+
+def decode_number(cursor: str) -> int:
+    """What `encode_number` was given. Raises UsageError as `decode`."""
+    padded = cursor + "=" * (-len(cursor) % 4)
+    try:
+        text = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except ValueError:
+        raise _foreign() from None
+    if not text.isdigit() or len(text) > _DIGITS:
+        raise _foreign()
+    return int(text)
 
 
 def _decoded(cursor: str) -> object:
