@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
 from opsdrill.api.problems import Refused
-from opsdrill.api.service import Service
+from opsdrill.api.service import Service, once
 from opsdrill.app import documents
 from opsdrill.app.editing import Expected, NotEditable
 from opsdrill.app.uploads import Upload
@@ -127,9 +127,7 @@ async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
     Raises:
         Refused: too many come in already.
     """
-    known: CapacityLimiter | None = getattr(request.app.state, "uploads", None)
-    if known is None:
-        known = request.app.state.uploads = CapacityLimiter(UPLOADS)
+    known = once(request, "uploads", lambda: CapacityLimiter(UPLOADS))
     if known.available_tokens < 1:
         raise Refused(503, "too many uploads at once; try again", headers={"Retry-After": "10"})
     async with known:

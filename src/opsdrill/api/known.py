@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from fastapi import Path as InPath
 
 from opsdrill.api.problems import Refused
-from opsdrill.api.service import Served, Service
+from opsdrill.api.service import Served, Service, once
 from opsdrill.app.library import Library
 from opsdrill.app.lines import OpenRecords
 from opsdrill.app.regrades import Regrades
@@ -30,10 +30,7 @@ LIGHT = 50_000
 
 
 async def _library(request: Request, service: Served) -> Library:
-    known: Library | None = getattr(request.app.state, "library", None)
-    if known is None:
-        known = request.app.state.library = Library(service.place, service.store)
-    return known
+    return once(request, "library", lambda: Library(service.place, service.store))
 
 
 Known = Annotated[Library, Depends(_library)]
@@ -44,11 +41,12 @@ Key = Annotated[str, InPath(max_length=100, examples=["disk-full"])]
 
 
 async def _regrades(request: Request, service: Served) -> Regrades:
-    known: Regrades | None = getattr(request.app.state, "regrades", None)
-    if known is None:
-        known = request.app.state.regrades = Regrades(service.place, service.store)
-        service.endings.append(known.close)
-    return known
+    def make() -> Regrades:
+        made = Regrades(service.place, service.store)
+        service.endings.append(made.close)
+        return made
+
+    return once(request, "regrades", make)
 
 
 KnownRegrades = Annotated[Regrades, Depends(_regrades)]
@@ -61,9 +59,7 @@ async def heavy(request: Request, function: Callable[P, T], *args: P.args, **kwa
     Raises:
         Refused: too many wait for it already.
     """
-    known: CapacityLimiter | None = getattr(request.app.state, "heavy", None)
-    if known is None:
-        known = request.app.state.heavy = CapacityLimiter(HEAVY_AT_ONCE)
+    known = once(request, "heavy", lambda: CapacityLimiter(HEAVY_AT_ONCE))
     if known.statistics().tasks_waiting >= HEAVY_WAITING:
         raise Refused(
             503,
@@ -92,10 +88,7 @@ async def weighed(
 
 
 async def _records(request: Request, service: Served) -> OpenRecords:
-    known: OpenRecords | None = getattr(request.app.state, "records", None)
-    if known is None:
-        known = request.app.state.records = OpenRecords(service.store)
-    return known
+    return once(request, "records", lambda: OpenRecords(service.store))
 
 
 KnownRecords = Annotated[OpenRecords, Depends(_records)]

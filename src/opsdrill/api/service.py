@@ -66,3 +66,15 @@ def _service(request: Request) -> Service:
 
 Served = Annotated[Service, Depends(_service)]
 """The parameter of an endpoint that gets the service."""
+
+
+def once(request: Request, name: str, make: Callable[[], T]) -> T:
+    """What is made when it is first asked for, and kept under its name until the process ends.
+
+    To be called in the loop, not on a thread.
+    """
+    state = request.app.state
+    if not hasattr(state, name):
+        setattr(state, name, make())
+    known: T = getattr(state, name)
+    return known
