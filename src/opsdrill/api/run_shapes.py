@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from opsdrill.app.evidence_items import Item
 from opsdrill.app.own_folders import told_phase, told_result, without_paths
-from opsdrill.app.run_rows import row_of, row_value
+from opsdrill.app.run_rows import row_value
 from opsdrill.evidence.stories import Differences
 from opsdrill.model.result import Fraction
 from opsdrill.model.run import RunSpec
@@ -55,7 +55,7 @@ def run_detail(
 ) -> RunDetail:
     result = told_result(run.result, folders) if run.result else None
     return RunDetail(
-        **run_told(row_of(run), folders).model_dump(),
+        **run_told(run.row(), folders).model_dump(),
         labels=dict(run.spec.labels),
         scenario_version=result.scenario_version if result else run.spec.scenario_version,
         attempt=run.attempt,

@@ -19,7 +19,6 @@ from opsdrill.api.service import Served, Service
 from opsdrill.app import history
 from opsdrill.app.live_order import LiveOrder
 from opsdrill.app.own_folders import own_folders
-from opsdrill.app.run_rows import row_of
 from opsdrill.store.store import Order, StoredRun
 from opsdrill.wire.runs import RunDetail, RunList, RunRetried, RunsAsked, RunsStarted, RunTold
 
@@ -167,7 +166,7 @@ async def cancel_run(run: RunId, service: Served) -> Response:
 
 
 def _row(service: Service, run: str) -> RunTold:
-    return run_told(row_of(_kept(service, run)), own_folders(service.place))
+    return run_told(_kept(service, run).row(), own_folders(service.place))
 
 
 @router.post(

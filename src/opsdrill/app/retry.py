@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from opsdrill.app import agents, labs
+from opsdrill.app.history import there
 from opsdrill.app.wiring import Place
-from opsdrill.errors import Conflict, NotThere
+from opsdrill.errors import Conflict
 from opsdrill.model.run import LabChoice, RunSpec
 from opsdrill.store.store import RunFilter, RunRow, Store, StoredRun
 
@@ -55,11 +56,9 @@ def unfinished(store: Store, batch: str) -> list[str]:
 
 
 def _errored(store: Store, run: str) -> StoredRun:
-    try:
+    with there(run):
         stored = store.get(run)
-    except KeyError:
-        raise NotThere("run", run) from None
-    if stored.state in ("planned", "running"):
+    if not stored.over:
         raise Conflict(f"run {run} is not over yet", hint="cancel it or wait for it first")
     verdict = stored.result.verdict if stored.result else None
     if stored.state != "interrupted" and verdict != "error":

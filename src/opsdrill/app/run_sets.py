@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from opsdrill.app.history import there
-from opsdrill.app.run_rows import row_of
 from opsdrill.store.store import RunFilter, RunRow, Store
 
 
@@ -39,7 +38,7 @@ def chosen(store: Store, runs: Sequence[str]) -> RunSet:
     rows = []
     for run in dict.fromkeys(runs):
         with there(run):
-            rows.append(row_of(store.get(run)))
+            rows.append(store.get(run).row())
     return RunSet(tuple(row for row in rows if row.ended_at is not None))
 
 

@@ -13,8 +13,6 @@ from opsdrill.model.job import JobRecord, Usage
 from opsdrill.model.result import PHASES, Phase, Result
 from opsdrill.store.store import Store, StoredGrade, StoredRun
 
-GOING = ("planned", "running")
-
 
 @dataclass(frozen=True, slots=True)
 class WholeRun:
@@ -32,7 +30,7 @@ class WholeRun:
     @property
     def going(self) -> bool:
         """It is not over."""
-        return self.run.state in GOING
+        return not self.run.over
 
 
 def whole_run(place: Place, store: Store, run: str) -> WholeRun:

@@ -110,7 +110,7 @@ class InProcessEngine:
             Conflict: it is not over yet, or cannot be planned from what was kept.
         """
         stored = await self._stored(run)
-        if stored.state in ("planned", "running"):
+        if not stored.over:
             raise Conflict(f"run {run} is not over yet", hint="cancel it or wait for it first")
         if stored.spec.masked:
             raise Conflict(
@@ -262,7 +262,7 @@ class InProcessEngine:
 
     async def _result_of(self, run_id: str) -> Result:
         stored = await self._stored(run_id)
-        if stored.state in ("planned", "running"):
+        if not stored.over:
             raise Conflict(f"run {run_id} is not over, and this process does not work on it")
         return stored.result or broken_off(stored.spec, stored.state, NO_RESULT)
 

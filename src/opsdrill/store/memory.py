@@ -136,18 +136,7 @@ class MemoryStore:
 
     def get(self, run: str) -> StoredRun:
         with self._lock:
-            kept = self._runs[run]
-            return StoredRun(
-                spec=kept.spec,
-                state=kept.state,
-                attempt=kept.attempt,
-                owner=kept.owner,
-                created_at=kept.spec.created_at,
-                started_at=kept.started_at,
-                ended_at=kept.ended_at,
-                result=kept.result(),
-                phases=kept.phases(),
-            )
+            return self._runs[run].stored()
 
     def find(self, prefix: str) -> list[str]:
         with self._lock:

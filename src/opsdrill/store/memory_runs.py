@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from opsdrill.model.event import JobEvent
@@ -16,7 +16,7 @@ from opsdrill.model.scenario import Scenario
 from opsdrill.store import course
 from opsdrill.store.cursor import microseconds
 from opsdrill.store.documents import ANSWERS, GRADE, RECORD, SPEC, dump
-from opsdrill.store.store import BatchRow, Owner, RunFilter, RunRow, Sealed, StoredGrade
+from opsdrill.store.store import BatchRow, Owner, RunFilter, RunRow, Sealed, StoredGrade, StoredRun
 
 
 @dataclass(slots=True)
@@ -85,26 +85,22 @@ class MemoryRun:
             latest=None if grade is None else dump(GRADE, grade),
         )
 
-    def row(self) -> RunRow:
-        spec, result = self.spec, self.result()
-        return RunRow(
-            id=spec.id,
-            batch=spec.batch,
-            scenario=spec.scenario.key,
-            title=course.clipped(spec.scenario.title),
-            agent=str(spec.agent),
-            lab=spec.lab.name,
-            repeat=spec.repeat,
+    def stored(self) -> StoredRun:
+        return StoredRun(
+            spec=self.spec,
             state=self.state,
-            verdict=result.verdict if result else None,
-            fault=result.fault if result else None,
-            reason=course.clipped(result.reason) if result else "",
-            compliance=course.pair(result.compliance) if result else None,
-            remediation=course.pair(result.remediation) if result else None,
-            after_agent=bool(result and result.after_agent),
-            created_at=spec.created_at,
+            attempt=self.attempt,
+            owner=self.owner,
+            created_at=self.spec.created_at,
+            started_at=self.started_at,
             ended_at=self.ended_at,
+            result=self.result(),
+            phases=self.phases(),
         )
+
+    def row(self) -> RunRow:
+        row = self.stored().row()
+        return replace(row, title=course.clipped(row.title), reason=course.clipped(row.reason))
 
 
 def fits(kept: MemoryRun, filter: RunFilter) -> bool:

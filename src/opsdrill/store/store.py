@@ -19,6 +19,7 @@ from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Grade, Phase, Result, RunState, Verdict
 from opsdrill.model.run import RunSpec
+from opsdrill.store import course
 from opsdrill.store.access import AccessBook
 from opsdrill.store.requests import RequestBook
 from opsdrill.store.shelf import Shelf
@@ -81,6 +82,33 @@ class StoredRun:
     """None until the run is over."""
     phases: tuple[Phase, ...] = ()
 
+    @property
+    def over(self) -> bool:
+        """Nothing works on it any more."""
+        return self.state in course.OVER
+
+    def row(self) -> RunRow:
+        """The run as a listing shows it, with its texts whole."""
+        spec, result = self.spec, self.result
+        return RunRow(
+            id=spec.id,
+            batch=spec.batch,
+            scenario=spec.scenario.key,
+            title=spec.scenario.title,
+            agent=str(spec.agent),
+            lab=spec.lab.name,
+            repeat=spec.repeat,
+            state=self.state,
+            verdict=result.verdict if result else None,
+            fault=result.fault if result else None,
+            reason=result.reason if result else "",
+            compliance=course.pair(result.compliance) if result else None,
+            remediation=course.pair(result.remediation) if result else None,
+            after_agent=result.after_agent if result else False,
+            created_at=self.created_at,
+            ended_at=self.ended_at,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
@@ -102,6 +130,11 @@ class RunRow:
     after_agent: bool
     created_at: datetime
     ended_at: datetime | None
+
+    @property
+    def over(self) -> bool:
+        """Nothing works on it any more."""
+        return self.state in course.OVER
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from dataclasses import replace
 from opsdrill.app import documents
 from opsdrill.app.events.news import News
 from opsdrill.app.events.position import END, Position
+from opsdrill.app.history import unfinished
 from opsdrill.app.own_folders import told_phase, told_result
 from opsdrill.model.event import JobEvent, ToolReturned
-from opsdrill.model.result import Phase, Result
+from opsdrill.model.result import Phase
 from opsdrill.store.store import Store, StoredRun
 
 MOST_NEWS = 200
@@ -22,7 +23,6 @@ PAGES_KEPT = 64
 OUTPUT_SHOWN = 16 * 1024
 """Characters of a tool call's output; the evidence has the whole."""
 
-OVER = ("done", "cancelled", "interrupted")
 _WORKED = "execute"
 
 
@@ -120,8 +120,8 @@ def _behind(store: Store, stored: StoredRun, position: Position) -> Iterator[New
         for news in _events(store, run, position):
             yield news
             position = _place(news)
-    if stored.state in OVER:
-        yield _result_news(run, stored)
+    if stored.over:
+        yield _result_news(stored)
 
 
 def _turns(phases: tuple[Phase, ...]) -> Iterator[Phase]:
@@ -158,14 +158,8 @@ def _news(kind: str, name: str, position: Position, about: dict[str, object], wh
     return News(kind, data, str(position), (position,))
 
 
-def _result_news(run: str, stored: StoredRun) -> News:
-    result = stored.result or Result(
-        run=run,
-        scenario=stored.spec.scenario.key,
-        agent=str(stored.spec.agent),
-        scenario_version=stored.spec.scenario_version,
-        state=stored.state,
-    )
+def _result_news(stored: StoredRun) -> News:
+    result = stored.result or unfinished(stored.spec, stored.state)
     return News("result", documents.of_model(result, indented=False), END, None, last=True)
 
 

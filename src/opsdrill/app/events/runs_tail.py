@@ -23,7 +23,7 @@ from opsdrill.app.events.progress import (
 )
 from opsdrill.app.events.tail import Tail
 from opsdrill.app.own_folders import told_phase, without_paths
-from opsdrill.app.run_rows import row_of, row_value
+from opsdrill.app.run_rows import row_value
 from opsdrill.errors import UsageError
 from opsdrill.runner.engine import RunEvent
 from opsdrill.store.store import RunFilter, RunRow, Store
@@ -129,9 +129,7 @@ class RunsTail(Tail):
     def _first_look(self, heard: Iterable[str]) -> list[RunRow]:
         """On a thread: all runs that count."""
         going = self._look(heard)
-        since = self._since(
-            [row.created_at for row in going if row.state in ("running", "planned")]
-        )
+        since = self._since([row.created_at for row in going if not row.over])
         return self._all_since(since) or going
 
     def _look(self, heard: Iterable[str]) -> list[RunRow]:
@@ -140,7 +138,7 @@ class RunsTail(Tail):
         going = [run for run, (_, stage) in self._rows.items() if stage < OVER]
         for run in {*heard, *going} - set(found):
             try:
-                row = row_of(self._store.get(run))
+                row = self._store.get(run).row()
             except KeyError:
                 continue
             if self._batch in (None, row.batch):

@@ -15,7 +15,6 @@ from opsdrill.api.parameters import labels_of
 from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served
 from opsdrill.app import history
-from opsdrill.app.run_rows import row_of
 from opsdrill.errors import NotThere, UsageError
 from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store
 from opsdrill.web.entry import needs
@@ -26,7 +25,6 @@ ROWS = 50
 COUNTED = 10_000
 FRESH_ROWS = 200
 """Rows that are asked for again at once."""
-UNFINISHED = ("planned", "running")
 SORTS: tuple[tuple[Order, str], ...] = (
     ("-created_at", "newest first"),
     ("created_at", "oldest first"),
@@ -174,7 +172,7 @@ def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
     for run in runs:
         try:
             with history.there(run):
-                row = row_of(store.get(run))
+                row = store.get(run).row()
         except NotThere:
             continue  # deleted meanwhile; its row says what was last known
         waits = waiting.get(run) if row.state == "running" else None
@@ -184,4 +182,4 @@ def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
 
 def _unfinished(rows: Sequence[RunRow]) -> str:
     """What the next look is asked for; empty when all are over."""
-    return urlencode([("run", row.id) for row in rows if row.state in UNFINISHED])
+    return urlencode([("run", row.id) for row in rows if not row.over])
