@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from opsdrill.agents.choice import AgentNames, kept_by, load_agents, parse_agent
@@ -79,11 +79,16 @@ def named_agents(wanted: Sequence[str], place: Place) -> list[AgentChoice]:
     """
     known = names_only(place)
     for name in wanted:
-        if name not in known:
-            raise UnknownName("agent", name, known)
+        check_name(name, known)
     if not wanted:
         raise UsageError("no agent was named", hint=f"give one of: {', '.join(sorted(known))}")
     return [known[name] for name in dict.fromkeys(wanted)]
+
+
+def check_name(name: str, known: Collection[str]) -> None:
+    """Raises UnknownName for a name that is not among those known."""
+    if name not in known:
+        raise UnknownName("agent", name, known)
 
 
 def _with(choice: AgentChoice, environment: Sequence[str]) -> AgentChoice:

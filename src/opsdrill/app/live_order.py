@@ -60,7 +60,7 @@ def plan_of(order: LiveOrder, place: Place, store: Store) -> planning.Plan:
     _check(order, catalogue, place)
     marks = {BY: order.by} if order.by else {}
     plan = planning.Plan(
-        [planning.selected(each) for each in catalogue.select(order.scenarios)],
+        catalogue.select(order.scenarios),
         agents.named_agents(order.agents, place),
         labs.named_only(order.lab, place),
         order.repeat,
@@ -73,9 +73,10 @@ def plan_of(order: LiveOrder, place: Place, store: Store) -> planning.Plan:
 
 def _check(order: LiveOrder, catalogue: Catalogue, place: Place) -> None:
     """Refuse whatever is no name that is known here, each with its place in the order."""
+    known = agents.names_only(place)
     wrong = [
         *_unknown("scenarios", order.scenarios, lambda word: _check_word(word, catalogue)),
-        *_unknown("agents", order.agents, lambda name: agents.named_agents([name], place)),
+        *_unknown("agents", order.agents, lambda name: agents.check_name(name, known)),
     ]
     if order.lab is not None and order.lab not in labs.names(place):
         wrong.append(("lab", UnknownName("lab", order.lab, labs.names(place))))

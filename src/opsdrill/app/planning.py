@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from opsdrill.agents.adapter import ADAPTERS
 from opsdrill.evidence.mask import Mask
 from opsdrill.model.run import AgentChoice, LabChoice, RunSpec, StoredFile
-from opsdrill.model.scenario import Scenario
 from opsdrill.runner.phases.preflight import context_of
 from opsdrill.runner.tools import new_run_id
 from opsdrill.scenarios.load import LoadedScenario
 from opsdrill.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class SupportFile:
-    """A support file, and how its content is read."""
-
-    source: str
-    digest: str
-    size: int
-    read: Callable[[], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A scenario to be run, wherever it was kept."""
-
-    scenario: Scenario
-    version: str
-    folder: Path | None
-    files: tuple[SupportFile, ...]
-
-
-def selected(loaded: LoadedScenario) -> Selected:
-    """A scenario of the catalogue."""
-    files = (SupportFile(f.source, f.digest, f.size, f.read) for f in loaded.files.values())
-    folder = loaded.folder.resolve() if loaded.folder else None
-    return Selected(loaded.scenario, loaded.version, folder, tuple(files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +27,7 @@ class Plan:
         labels: of all runs.
     """
 
-    scenarios: Sequence[Selected]
+    scenarios: Sequence[LoadedScenario]
     agents: Sequence[AgentChoice]
     lab: LabChoice
     repeat: int = 1
@@ -78,14 +49,14 @@ def planned(plan: Plan, store: Store, mask: Mask) -> tuple[list[RunSpec], dict[s
     unmasked: dict[str, bytes] = {}
     batch, now = new_run_id(), datetime.now(UTC)
     specs: list[RunSpec] = []
-    for selected in plan.scenarios:
+    for loaded in plan.scenarios:
         first = RunSpec(
             id=new_run_id(),
             batch=batch,
-            scenario=selected.scenario,
-            scenario_version=selected.version,
-            scenario_folder=str(selected.folder) if selected.folder else None,
-            files=_kept_files(selected, store, mask, unmasked),
+            scenario=loaded.scenario,
+            scenario_version=loaded.version,
+            scenario_folder=str(loaded.folder.resolve()) if loaded.folder else None,
+            files=_kept_files(loaded, store, mask, unmasked),
             agent=plan.agents[0],
             lab=plan.lab,
             labels=dict(plan.labels),
@@ -114,11 +85,11 @@ def _again(first: RunSpec, agent: AgentChoice, repeat: int, place: int) -> RunSp
 
 
 def _kept_files(
-    selected: Selected, store: Store, mask: Mask, unmasked: dict[str, bytes]
+    loaded: LoadedScenario, store: Store, mask: Mask, unmasked: dict[str, bytes]
 ) -> tuple[StoredFile, ...]:
     """The support files as hosts get them; those that were put away masked go into `unmasked`."""
     files = []
-    for file in selected.files:
+    for file in loaded.files.values():
         content = file.read()
         masked = mask.data(content)
         store.put_file(masked)

@@ -140,7 +140,7 @@ def plan(place: Place, order: Order, store: Store) -> Batch:
     lab = labs.choose(order.lab, place)
     secrets = known_secrets(place, lab, agents.secret_variables(chosen))
     repeat = order.repeat or place.settings.repeat or 1
-    wanted = planning.Plan([planning.selected(each) for each in selected], chosen, lab, repeat)
+    wanted = planning.Plan(selected, chosen, lab, repeat)
     specs, unmasked = planning.planned(wanted, store, secrets.mask)
     parallel = order.parallel or place.settings.parallel or 1
     return Batch(place, store, specs, parallel, secrets, unmasked)
