@@ -12,7 +12,7 @@ from typing import Any
 
 from opsdrill.app.grade import Graded, graded
 from opsdrill.app.patience import patient
-from opsdrill.app.texts import below, given_model
+from opsdrill.app.texts import given_model
 from opsdrill.app.wiring import Place
 from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.model.host import HostAnswer, HostAnswers
@@ -106,8 +106,3 @@ def written_record(
 def given_answers(answers: Sequence[dict[str, Any]]) -> tuple[HostAnswer, ...]:
     """Host answers as they are in the file of `--host-answers`. Raises InvalidInput."""
     return given_model({"answers": list(answers)}, HostAnswers).answers
-
-
-def placed(error: InvalidInput, part: str) -> InvalidInput:
-    """The refusal of a record that stands in a request."""
-    return below(error, part)

@@ -77,24 +77,20 @@ def told_as(upload: Upload, name: str) -> Iterator[None]:
         problems = [
             replace(
                 problem.at(None, problem.line, problem.column),
-                message=_told(problem.message, upload, name),
+                message=told(problem.message, upload, name),
             )
             for problem in error.problems
         ]
-        told = InvalidInput(f"{name} is refused", problems, hint=error.hint)
-        raise told from None
+        refused = InvalidInput(f"{name} is refused", problems, hint=error.hint)
+        raise refused from None
     except UsageError as error:
-        error.message = _told(error.message, upload, name)
+        error.message = told(error.message, upload, name)
         error.args = (error.message,)
         raise
 
 
 def told(text: str, upload: Upload, name: str) -> str:
     """A sentence with the upload's own name in place of where it lies."""
-    return _told(text, upload, name)
-
-
-def _told(text: str, upload: Upload, name: str) -> str:
     return text.replace(str(upload.path), name).replace(f"{upload.folder}/", "")
 
 

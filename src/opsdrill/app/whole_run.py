@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from opsdrill.app.history import there, unfinished, waiting_runs
 from opsdrill.app.own_folders import own_folders, told_phase, told_result, without_paths
 from opsdrill.app.wiring import Place
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
-from opsdrill.model.job import JobRecord, Usage
+from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Phase, Result
 from opsdrill.store.store import Store, StoredGrade, StoredRun
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +77,11 @@ def used(record: JobRecord) -> Used:
     return Used(
         _sum([usage.input_tokens for usage in told]),
         _sum([usage.output_tokens for usage in told]),
-        _cost(told),
+        _sum([usage.cost_usd for usage in told]),
         tuple(dict.fromkeys(usage.model for usage in told if usage.model)),
     )
 
 
-def _sum(counts: list[int | None]) -> int | None:
+def _sum(counts: Iterable[N | None]) -> N | None:
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
-
-
-def _cost(told: list[Usage]) -> float | None:
-    known = [usage.cost_usd for usage in told if usage.cost_usd is not None]
     return sum(known) if known else None

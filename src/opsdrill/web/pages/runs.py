@@ -78,12 +78,8 @@ class Filters:
         )
         labels = labels_of([self.label]) if self.label else ()
         since = _day(self.since) if self.since else None
-        return RunFilter(
-            scenario=found.scenario,
-            agent=found.agent,
-            state=found.state,
-            verdict=found.verdict,
-            batch=found.batch,
+        return replace(
+            found,
             scenario_tag=self.tag or None,
             labels=labels,
             since=since,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Query, Request
@@ -54,7 +53,7 @@ async def trends(
 
 
 def _found(store: Store, wanted: RunFilter, step: Step) -> dict[str, object]:
-    found: Trend = trend(store, replace(wanted), step)
+    found: Trend = trend(store, wanted, step)
     points = found.points[-MOST_POINTS:]
     rows = [row for point in found.points for row in point.rows]
     rows.sort(key=lambda row: row.created_at)
