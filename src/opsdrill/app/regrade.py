@@ -14,6 +14,7 @@ from functools import partial
 from opsdrill.app import documents, scenarios
 from opsdrill.app.history import kept_runs, whole_id
 from opsdrill.app.imports import WITHOUT
+from opsdrill.app.run_rows import all_rows
 from opsdrill.app.secrets import mask_for
 from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.stores import opener
@@ -32,7 +33,6 @@ from opsdrill.store.store import RunFilter, Store
 
 __all__ = ["Flip", "Order", "Regrading", "document", "flip_lines", "regrading", "summary_rows"]
 
-PAGE = 1000
 EXAMPLES = 3
 """Runs that a note names."""
 
@@ -151,15 +151,7 @@ def regrading_in(
 
 def chosen(store: Store, narrowed: RunFilter) -> list[str]:
     """The ids of all runs that are done and that a filter lets through, the newest first."""
-    wanted = replace(narrowed, state="done")
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = store.page(wanted, limit=PAGE, cursor=cursor)
-        found += (row.id for row in page.rows)
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [row.id for row in all_rows(store, replace(narrowed, state="done"))]
 
 
 def _who() -> str:

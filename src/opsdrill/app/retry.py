@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from opsdrill.app import agents, labs
 from opsdrill.app.history import there
+from opsdrill.app.run_rows import all_rows
 from opsdrill.app.wiring import Place
 from opsdrill.errors import Conflict
 from opsdrill.model.run import LabChoice, RunSpec
-from opsdrill.store.store import RunFilter, RunRow, Store, StoredRun
+from opsdrill.store.store import RunFilter, Store, StoredRun
 
 RETRY_OF = "retry_of"
 """The label that leads from a run back to the one that it repeats."""
@@ -38,8 +39,8 @@ def errored(store: Store, batch: str) -> list[str]:
     """The runs of a batch that errored or were interrupted, and were not retried yet."""
     found = RunFilter(batch=batch)
     rows = [
-        *_rows(store, replace(found, verdict="error")),
-        *_rows(store, replace(found, state="interrupted")),
+        *all_rows(store, replace(found, verdict="error"), "created_at"),
+        *all_rows(store, replace(found, state="interrupted"), "created_at"),
     ]
     ids = dict.fromkeys(row.id for row in sorted(rows, key=lambda row: row.created_at))
     return [run for run in ids if _retried(store, run) is None]
@@ -49,8 +50,8 @@ def unfinished(store: Store, batch: str) -> list[str]:
     """The runs of a batch that are not over, those that work first."""
     found = RunFilter(batch=batch)
     rows = [
-        *_rows(store, replace(found, state="running")),
-        *_rows(store, replace(found, state="planned")),
+        *all_rows(store, replace(found, state="running"), "created_at"),
+        *all_rows(store, replace(found, state="planned"), "created_at"),
     ]
     return [row.id for row in rows]
 
@@ -87,15 +88,3 @@ def _strange(run: str, what: str) -> Conflict:
         f"run {run} cannot be retried: its {what} is none that is configured here now",
         hint=f"start a new run, with the {what} by its name",
     )
-
-
-def _rows(store: Store, narrowed: RunFilter) -> list[RunRow]:
-    """All rows, the oldest first."""
-    rows: list[RunRow] = []
-    cursor: str | None = None
-    while True:
-        page = store.page(narrowed, limit=1000, cursor=cursor)
-        rows += page.rows
-        if page.cursor is None:
-            return rows[::-1]
-        cursor = page.cursor

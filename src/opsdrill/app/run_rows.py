@@ -1,10 +1,22 @@
-"""A run as a listing shows it: as a row, and as a value for programs."""
+"""Runs as listings show them: row by row through all pages, and as values for programs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 
-from opsdrill.store.store import RunRow
+from opsdrill.store.store import Order, RunFilter, RunRow, Store
+
+
+def all_rows(store: Store, narrowed: RunFilter, order: Order = "-created_at") -> Iterator[RunRow]:
+    """Every run that a filter lets through; pages are read while one walks through them."""
+    cursor: str | None = None
+    while True:
+        page = store.page(narrowed, limit=1000, cursor=cursor, order=order)
+        yield from page.rows
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def row_value(row: RunRow) -> dict[str, object]:

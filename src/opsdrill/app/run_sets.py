@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from opsdrill.app.history import there
+from opsdrill.app.run_rows import all_rows
 from opsdrill.store.store import RunFilter, RunRow, Store
 
 
@@ -19,14 +21,9 @@ class RunSet:
 
 def filtered(store: Store, narrowed: RunFilter, most: int) -> RunSet:
     """The newest runs that a filter lets through, and that are over."""
-    rows: list[RunRow] = []
-    cursor: str | None = None
-    while True:
-        page = store.page(narrowed, limit=1000, cursor=cursor)
-        rows += (row for row in page.rows if row.ended_at is not None)
-        cursor = page.cursor
-        if len(rows) > most or cursor is None:
-            return RunSet(tuple(rows[:most]), len(rows) > most)
+    ended = (row for row in all_rows(store, narrowed) if row.ended_at is not None)
+    rows = list(islice(ended, most + 1))
+    return RunSet(tuple(rows[:most]), len(rows) > most)
 
 
 def chosen(store: Store, runs: Sequence[str]) -> RunSet:
