@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from opsdrill.app.evidence_items import Item
-from opsdrill.app.own_folders import told_phase, told_result, without_paths
+from opsdrill.app.own_folders import told_phase, told_result, told_row, without_paths
 from opsdrill.app.run_rows import row_value
 from opsdrill.evidence.stories import Differences
 from opsdrill.model.result import Fraction
@@ -31,8 +30,7 @@ PARTS = (
 
 
 def run_told(row: RunRow, folders: Sequence[str]) -> RunTold:
-    told = replace(row, reason=without_paths(row.reason, folders))
-    return RunTold.model_validate(row_value(told))
+    return RunTold.model_validate(row_value(told_row(row, folders)))
 
 
 def planned_told(spec: RunSpec) -> RunTold:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -30,7 +30,7 @@ from opsdrill.store.store import Order, Page, RunFilter, RunRow, Store, StoredGr
 __all__ = [
     "STATES", "VERDICTS", "Differences", "Kept", "Row", "delete", "delete_in", "evidence",
     "evidence_in", "kept_runs", "page", "page_document", "page_in", "show", "there",
-    "unfinished", "waiting_runs", "wanted", "whole_id",
+    "unfinished", "waiting_runs", "waits_told", "wanted", "whole_id",
 ]  # fmt: skip
 
 STATES: tuple[RunState, ...] = get_args(RunState)
@@ -104,13 +104,13 @@ def page_in(
     if all(row.state != "running" for row in found.rows):
         return found
     waiting = waiting_runs(store)
-    rows = (
-        replace(row, reason=waiting[row.id])
-        if row.state == "running" and row.id in waiting
-        else row
-        for row in found.rows
-    )
-    return replace(found, rows=tuple(rows))
+    return replace(found, rows=tuple(waits_told(row, waiting) for row in found.rows))
+
+
+def waits_told(row: RunRow, waiting: Mapping[str, str]) -> RunRow:
+    """The row; what its run is waiting for is its reason."""
+    waits = waiting.get(row.id) if row.state == "running" else None
+    return replace(row, reason=waits) if waits else row
 
 
 def waiting_runs(store: Store) -> dict[str, str]:

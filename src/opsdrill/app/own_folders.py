@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import opsdrill
 from opsdrill.app.wiring import Place
 from opsdrill.model.result import Phase, Result
+from opsdrill.store.store import RunRow
 
 
 def own_folders(place: Place) -> list[str]:
@@ -54,6 +56,11 @@ def told_phase(phase: Phase, names: Sequence[str]) -> Phase:
     if phase.reason is None:
         return phase
     return phase.model_copy(update={"reason": without_paths(phase.reason, names)})
+
+
+def told_row(row: RunRow, names: Sequence[str]) -> RunRow:
+    """A row of a listing as those from afar are told of it."""
+    return replace(row, reason=without_paths(row.reason, names))
 
 
 def told_result(result: Result, names: Sequence[str]) -> Result:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from opsdrill.app.own_folders import own_folders, without_paths
+from opsdrill.app.own_folders import own_folders, told_row
 from opsdrill.app.wiring import Place
 from opsdrill.store.store import RunRow
 
@@ -13,4 +12,4 @@ from opsdrill.store.store import RunRow
 def told_rows(place: Place, rows: Sequence[RunRow]) -> list[RunRow]:
     """The rows without the folders of this machine, which a reason may name."""
     names = own_folders(place)
-    return [replace(row, reason=without_paths(row.reason, names)) for row in rows]
+    return [told_row(row, names) for row in rows]

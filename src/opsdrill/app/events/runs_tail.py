@@ -22,7 +22,7 @@ from opsdrill.app.events.progress import (
     progress,
 )
 from opsdrill.app.events.tail import Tail
-from opsdrill.app.own_folders import told_phase, without_paths
+from opsdrill.app.own_folders import told_phase, told_row, without_paths
 from opsdrill.app.run_rows import row_value
 from opsdrill.errors import UsageError
 from opsdrill.runner.engine import RunEvent
@@ -204,8 +204,7 @@ class RunsTail(Tail):
         return progress(since, {run: stage for run, (_, stage) in self._rows.items()})
 
     def _news(self, row: RunRow, id: str) -> News:
-        row = replace(row, reason=without_paths(row.reason, self._folders))
-        data = documents.written(row_value(row))
+        data = documents.written(row_value(told_row(row, self._folders)))
         return News("run", data, id, (row.id, STAGES[row.state]))
 
 

@@ -171,8 +171,7 @@ def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
                 row = store.get(run).row()
         except NotThere:
             continue  # deleted meanwhile; its row says what was last known
-        waits = waiting.get(run) if row.state == "running" else None
-        found.append(replace(row, reason=waits) if waits else row)
+        found.append(history.waits_told(row, waiting))
     return found
 
 
