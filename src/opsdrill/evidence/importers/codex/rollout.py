@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass
 from datetime import datetime
 
 from opsdrill.evidence.importers.codex.results import result_of
+from opsdrill.evidence.importers.codex.shell import shell_text
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.imported import Imported
 from opsdrill.evidence.transcripts.ledger import Ledger
@@ -26,7 +26,6 @@ BARE = frozenset(
 )  # fmt: skip
 """Items as they stood alone on a line in older versions."""
 _SHELLS = frozenset({"exec_command", "shell", "shell_command", "container.exec", "local_shell"})
-_SHELL_OF = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _NOT_ASKED = (
     "<environment_context>", "<user_instructions>", "<permissions instructions>",
     "<skills_instructions>", "<turn_aborted>", "<user_shell_command>", "<subagent_notification>",
@@ -187,9 +186,9 @@ class RolloutReader:
             if len(words) == 2 and words[0] in ("apply_patch", "applypatch"):
                 self._custom(id, words[0], words[1], at)
                 return
-            shell = len(words) == 3 and _SHELL_OF.fullmatch(words[0]) and words[1] in ("-lc", "-c")
-            whole_words = len(words) == len(command)
-            command = words[2] if shell else shlex.join(words) if whole_words else None
+            whole_words = shlex.join(words) if len(words) == len(command) else None
+            inner = shell_text(words)
+            command = whole_words if inner is None else inner
         rest = {key: value for key, value in given.items() if key not in ("cmd", "command")}
         self.told.main.call(id, "shell", name, {"command": command, **rest}, at=at)
         self.told.goes_on()

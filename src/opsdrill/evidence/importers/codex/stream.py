@@ -6,10 +6,10 @@ repository. What the agent was asked is not among them.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 
+from opsdrill.evidence.importers.codex.shell import shell_text
 from opsdrill.evidence.transcripts.call_ids import CallIds
 from opsdrill.evidence.transcripts.glimpse import Glimpse
 from opsdrill.evidence.transcripts.rows import listing, mapping, spoken, text, whole, within
@@ -18,7 +18,6 @@ from opsdrill.evidence.transcripts.work import CALLS
 from opsdrill.model.job import Outcome, Stop, ToolKind
 
 _ITEMS = frozenset({"item.started", "item.updated", "item.completed"})
-_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _SILENT = frozenset({"reasoning", "plan", "error"})
 """Items that are neither words nor deeds."""
 _OUTCOMES: dict[str | None, Outcome] = {"declined": "refused", "failed": "failed"}
@@ -150,5 +149,5 @@ def _given(command: str) -> str:
         words = shlex.split(command)
     except ValueError:
         return command
-    starts = len(words) == 3 and _SHELL.fullmatch(words[0]) and words[1] in ("-lc", "-c")
-    return words[2] if starts else command
+    inner = shell_text(words)
+    return command if inner is None else inner
