@@ -21,6 +21,7 @@ from opsdrill.api.answers import (
 from opsdrill.api.bodies import json_body, text_body
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.known import LIGHT, Key, Known, weighed
+from opsdrill.api.parameters import Cursor, Limit
 from opsdrill.api.problems import answers, item
 from opsdrill.api.service import Served
 from opsdrill.app import scenario_archive, scenarios
@@ -73,8 +74,8 @@ async def list_scenarios(
     ] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     origin: Annotated[Literal["kept", "pack", "folder"] | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> ScenarioPage:
     page = await service.call(
         library.page, search=search, tag=tag, origin=origin, limit=limit, cursor=cursor
