@@ -89,6 +89,19 @@ async def test_a_reader_sees_a_run_and_changes_nothing(pages: Pages) -> None:
         assert (await browser.get("/runs/none")).status_code == 404
 
 
+async def test_rules_have_the_numbers_by_which_verdicts_name_them(pages: Pages) -> None:
+    """`rule 0` of a verdict is `[0]` on the run's page, in its report, on the scenario's page."""
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        [run] = await started(browser, "bad")
+        await over(browser, [run])
+        told = (await browser.get(f"/api/v1/runs/{run}")).json()
+        assert told["reason"].startswith("rule 0 "), told
+        for path in (f"/runs/{run}", f"/runs/{run}/report", f"/scenarios/{told['scenario']}"):
+            page = (await browser.get(path)).text
+            assert '<span class="quiet">[0]</span>' in page, path
+
+
 async def test_a_report_may_do_only_what_its_hashes_allow(pages: Pages) -> None:
     async with pages.logged_in() as (browser, csrf):
         browser.headers["x-csrf-token"] = csrf
