@@ -286,6 +286,36 @@ async def test_every_scenario_that_comes_along_can_be_read(pages: Pages) -> None
             assert ">Run it<" not in answer.text
 
 
+async def test_the_words_that_the_start_form_suggests_name_a_scenario(pages: Pages) -> None:
+    async with pages.logged_in() as (browser, _):
+        page = (await browser.get("/start")).text
+        found = re.search(r'placeholder="(\S+) tag:', page)
+        assert found
+        assert f'name="scenario" value="{found[1]}"' in page
+
+
+async def test_a_scenario_with_edited_rules_says_how_its_runs_are_graded_again(
+    pages: Pages,
+) -> None:
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        body = (await browser.get("/api/v1/scenarios/drill")).json()["scenario"]
+        body = {**body, "key": "edited", "files": []}
+        made = await browser.post("/api/v1/scenarios", json=body)
+        assert made.status_code == 201, made.text
+        order = {"scenarios": ["edited"], "agents": ["bad"]}
+        answer = await browser.post("/api/v1/runs", json=order)
+        assert answer.status_code < 300, answer.text
+        assert "A run keeps its grade" not in (await browser.get("/scenarios/edited")).text
+        changed = await browser.put(
+            "/api/v1/scenarios/edited",
+            json={**body, "title": "Edited"},
+            headers={"If-Match": made.headers["etag"]},
+        )
+        assert changed.status_code == 200, changed.text
+        assert "A run keeps its grade" in (await browser.get("/scenarios/edited")).text
+
+
 async def test_earlier_versions_of_a_scenario_can_be_read(pages: Pages) -> None:
     shelf = pages.service.store.shelf()
     first = hostile_scenario().model_copy(update={"title": "The first", "files": ()})
