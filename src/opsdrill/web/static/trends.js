@@ -37,7 +37,7 @@ function draw() {
       },
       tzDate: (/** @type {number} */ at) => /** @type {any} */ (window).uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       series: [{}, line("passed", "passed"), line("compliance", "running", [6, 4]), line("error", "error", [2, 3])],
-      axes: [axis, { ...axis, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
+      axes: [axis, { ...axis, size: 60, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
     },
     points,
     place,
