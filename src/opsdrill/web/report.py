@@ -37,7 +37,7 @@ def made(whole: WholeRun, found: Lines) -> bytes:
     values = run_values(whole, found)
     rules = values["rules"]
     assert isinstance(rules, list)
-    style, script = _static("opsdrill.css", "run.css"), _static("report.js")
+    style, script = _static("opsdrill.css"), _static("report.js")
     values |= {
         "lines": _lines(found, _pointed(rules)),
         "report": True,
@@ -64,9 +64,9 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _static(*names: str) -> Markup:
-    """Our own files; they hold no end tag."""
-    return Markup("\n".join(files()[name].decode() for name in names))  # noqa: S704
+def _static(name: str) -> Markup:
+    """A file of our own; it holds no end tag."""
+    return Markup(files()[name].decode())  # noqa: S704
 
 
 def _pointed(rules: Sequence[RuleShown]) -> set[int]:

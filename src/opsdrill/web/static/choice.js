@@ -1,4 +1,4 @@
-// Runs are chosen to be compared: how many, and whether that is enough.
+// The table of runs: how many are chosen to be compared; that newer ones came is said once.
 
 import { say } from "./page.js";
 
@@ -22,3 +22,11 @@ if (form) {
   document.addEventListener("htmx:oobAfterSwap", count);
   count();
 }
+
+let told = "";
+
+document.addEventListener("htmx:afterSwap", () => {
+  const news = document.getElementById("news")?.textContent ?? "";
+  if (news && news !== told) say(news);
+  told = news;
+});
