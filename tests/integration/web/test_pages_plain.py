@@ -151,7 +151,30 @@ async def test_a_row_goes_on_while_its_run_does_and_stays_chosen(
         await api.post(f"/api/v1/runs/{run}/cancel")
         await expect(row).to_contain_text("cancelled")
         await expect(row.get_by_role("checkbox")).to_be_checked()
-        await expect(made.page.locator("#fresh[hx-get]")).to_have_count(0)
+        await expect(made.page.locator("#fresh")).to_have_attribute("hx-trigger", "every 10s")
+
+
+async def test_newer_runs_are_told_of_and_shown_when_one_wants(
+    site: Site, chromium: Browser
+) -> None:
+    async with client(site) as api, visit(chromium, site) as made:
+        labels = {"kind": "news"}
+        [run] = await started(api, "slow", labels=labels)
+        await made.go("/runs?label=kind:news")
+        rows = made.page.locator("tbody tr")
+        await expect(rows).to_have_count(1)
+        [newer] = await started(api, "good", labels=labels)
+        await started(api, "good", labels={"kind": "other"})
+        told = made.page.get_by_role("link", name="One newer run: show it")
+        await expect(told).to_be_visible()
+        await expect(made.page.locator("#said")).to_have_text("One newer run: show it")
+        await expect(rows).to_have_count(1)
+        await made.looked_over("runs-newer")
+        await told.click()
+        await expect(made.page.locator(f"#row-{newer}")).to_be_visible()
+        await expect(rows).to_have_count(2)
+        await expect(told).to_have_count(0)
+        await api.post(f"/api/v1/runs/{run}/cancel")
 
 
 async def test_a_batch_is_cancelled_after_a_question(site: Site, chromium: Browser) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ from opsdrill.model.run import AgentChoice, LabChoice, RunSpec
 from opsdrill.model.scenario import Scenario
 from opsdrill.model.ticket import Ticket
 from opsdrill.store.access import Token
+from opsdrill.store.cursor import encode
 from opsdrill.web.pages.batches import counts
 from opsdrill.web.pages.runs import Filters
 from opsdrill.web.render import shown
@@ -236,6 +238,31 @@ async def test_rows_that_go_on_are_told_anew_until_they_are_over(pages: Pages) -
         assert f'<tr id="row-{run}" hx-swap-oob="true">' in part
         assert 'id="fresh"' in part
         assert "hx-get" not in part
+
+
+async def test_newer_runs_are_counted_from_the_top_of_the_table(pages: Pages) -> None:
+    store = pages.service.store
+    specs = [hostile_run(number) for number in range(4)]
+    ids = [spec.id for spec, *_ in specs]
+    for spec, record, result, grade in specs:  # later numbers are older
+        store.add(spec, record, [], result, grade)
+    async with pages.logged_in() as (browser, _):
+        first = (await browser.get("/runs")).text
+        assert f"newest={ids[0]}" in first and 'id="news"' not in first
+
+        async def told(query: str) -> str | None:
+            part = (await browser.get(f"/runs/rows?{query}")).text
+            found = re.search(r'id="news"[^>]*>([^<]+)</a>', part)
+            return found[1] if found else None
+
+        assert await told(f"newest={ids[0]}") is None
+        assert await told(f"newest={ids[1]}") == "One newer run: show it"
+        assert await told(f"newest={ids[3]}&verdict=error") == "3 newer runs: show them"
+        assert await told("newest=") == "4 newer runs: show them"
+        assert await told("newest=&verdict=passed") is None
+        assert await told("newest=deleted") == "The table has changed: show it as it is now"
+        for no_top in ("/runs?sort=created_at", "/runs?cursor=" + quote(encode(0, 0))):
+            assert "newest=" not in (await browser.get(no_top)).text
 
 
 async def test_what_cannot_be_taken_back_is_asked_first(pages: Pages) -> None:

@@ -1,4 +1,7 @@
-"""`/runs`: the table of runs, with its filters in the address; rows that go on are kept fresh."""
+"""`/runs`: the table of runs, with its filters in the address.
+
+Rows that go on are kept fresh; newer runs are told of, and do not move the rows that one reads.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from datetime import UTC, date, datetime, time
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from opsdrill.api.parameters import labels_of
@@ -96,10 +99,7 @@ def _day(text: str) -> datetime:
 Word = Annotated[str, Query(max_length=300)]
 
 
-@router.get("/runs", **needs("read"))
-async def runs(
-    request: Request,
-    service: Served,
+def said(
     *,
     scenario: Word = "",
     agent: Word = "",
@@ -110,14 +110,38 @@ async def runs(
     label: Word = "",
     since: Word = "",
     sort: Word = "-created_at",
-    cursor: Word = "",
-) -> Response:
-    filters = Filters(
-        *(
-            word.strip()
-            for word in (scenario, agent, verdict, state, batch, tag, label, since, sort)
-        )
-    )
+) -> Filters:
+    """The filters of an address."""
+    words = (scenario, agent, verdict, state, batch, tag, label, since, sort)
+    return Filters(*(word.strip() for word in words))
+
+
+Said = Annotated[Filters, Depends(said)]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is asked now and then of a table that somebody has before them."""
+
+    filters: Filters
+    going: Sequence[str]
+    """Its runs that are not over."""
+    newest: str | None
+    """Its first run, empty where it has none; None: it does not begin with the newest."""
+    count: int | None = 0
+    """How many runs stand above that one now; None: it is not among the first any more."""
+
+    @property
+    def asked(self) -> str:
+        """What the next look asks for; empty when there is nothing to wait for."""
+        going = [("run", run) for run in self.going]
+        if self.newest is None:
+            return urlencode(going)
+        return f"{urlencode([*going, ('newest', self.newest)])}&{self.filters.query()}"
+
+
+@router.get("/runs", **needs("read"))
+async def runs(request: Request, service: Served, filters: Said, cursor: Word = "") -> Response:
     wrong: UsageError | Refused | None = None
     found, count = Page(), 0
     try:
@@ -133,6 +157,8 @@ async def runs(
         count = await service.call(service.store.count, wanted, COUNTED)
     except (UsageError, Refused) as error:
         wrong = error
+    first = not cursor and filters.order == "-created_at" and not wrong
+    newest = found.rows[0].id if found.rows else ""
     values = {
         "filters": filters,
         "rows": told_rows(service.place, found.rows),
@@ -143,7 +169,7 @@ async def runs(
         "verdicts": history.VERDICTS,
         "states": history.STATES,
         "sorts": SORTS,
-        "unfinished": _unfinished(found.rows),
+        "news": News(filters, _going(found.rows), newest if first else None),
         "wrong": wrong,
     }
     status = 422 if wrong else 200
@@ -154,16 +180,20 @@ async def runs(
 async def rows(
     request: Request,
     service: Served,
-    run: Annotated[list[str], Query(max_length=FRESH_ROWS)],
+    filters: Said,
+    run: Annotated[list[str] | None, Query(max_length=FRESH_ROWS)] = None,
+    newest: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    """The rows of some runs as they are now, and what is asked for next."""
-    found = await service.call(_fresh, service.store, run)
-    values = {"rows": told_rows(service.place, found), "unfinished": _unfinished(found)}
+    """Some rows of a table as they are now, what came since, and what is asked for next."""
+    found = await service.call(_fresh, service.store, run or ())
+    count = 0 if newest is None else await service.call(_newer, service.store, filters, newest)
+    news = News(filters, _going(found), newest, count)
+    values = {"rows": told_rows(service.place, found), "news": news}
     return page(request, "parts/fresh_rows.html", values)
 
 
 def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
-    waiting = history.waiting_runs(store)
+    waiting = history.waiting_runs(store) if runs else {}
     found = []
     for run in runs:
         try:
@@ -175,6 +205,13 @@ def _fresh(store: Store, runs: Sequence[str]) -> list[RunRow]:
     return found
 
 
-def _unfinished(rows: Sequence[RunRow]) -> str:
-    """What the next look is asked for; empty when all are over."""
-    return urlencode([("run", row.id) for row in rows if not row.over])
+def _newer(store: Store, filters: Filters, newest: str) -> int | None:
+    """How many runs stand above the one that was the newest; None: it is not among the first."""
+    found = store.page(filters.wanted(), limit=ROWS).rows
+    if not newest:
+        return len(found)
+    return next((place for place, row in enumerate(found) if row.id == newest), None)
+
+
+def _going(rows: Sequence[RunRow]) -> list[str]:
+    return [row.id for row in rows if not row.over]
