@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
@@ -40,6 +40,7 @@ HANGS = 60
 """Seconds after which a server that does not start counts as hanging."""
 WAIT = 20_000
 """Milliseconds that a page may take for what a test waits for."""
+expect.set_options(timeout=WAIT)
 
 needs_chromium = pytest.mark.skipif(
     not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: install the package {PACKAGE}"

@@ -177,6 +177,19 @@ async def test_newer_runs_are_told_of_and_shown_when_one_wants(
         await api.post(f"/api/v1/runs/{run}/cancel")
 
 
+async def test_batches_that_go_on_are_kept_fresh(site: Site, chromium: Browser) -> None:
+    async with client(site) as api, visit(chromium, site) as made:
+        batch = (await api.post("/api/v1/runs", json=order("slow", repeat=3))).json()["batch"]
+        await made.go("/batches")
+        link = made.page.locator(f"#open-{batch}")
+        row = made.page.locator("tr", has=link)
+        await expect(row).to_contain_text("running")
+        await link.focus()
+        await api.post(f"/api/v1/batches/{batch}/cancel")
+        await expect(row).to_contain_text("3 cancelled")
+        await expect(link).to_be_focused()
+
+
 async def test_a_batch_is_cancelled_after_a_question(site: Site, chromium: Browser) -> None:
     async with client(site) as api, visit(chromium, site) as made:
         answer = await api.post("/api/v1/runs", json=order("slow", repeat=2))
