@@ -1,6 +1,7 @@
 // The lines of a trend, drawn by uPlot; the table below them has the same numbers.
 
-const DAY = 86_400;
+const HOUR = 3600;
+const DAY = 24 * HOUR;
 const place = document.getElementById("chart");
 
 /** @param {string} name */
@@ -12,6 +13,15 @@ function token(name) {
   const colour = getComputedStyle(probe).color;
   probe.remove();
   return colour;
+}
+
+const hourly = place?.dataset.step === "hour";
+
+/** A point's begin as the table writes it. @param {number | null} at in seconds */
+function when(at) {
+  if (at === null || at === undefined) return "–";
+  const text = new Date(at * 1000).toISOString();
+  return hourly ? `${text.slice(0, 10)} ${text.slice(11, 16)}` : text.slice(0, 10);
 }
 
 /** @type {any} */
@@ -27,17 +37,24 @@ function draw() {
     label, stroke: token(colour), width: 2, dash, value: share, spanGaps: true, points: { size: 6, show: true },
   });
   const axis = { stroke: ink, grid: { stroke: ink, width: 0.25 }, ticks: { stroke: ink, width: 0.25 } };
+  const times = {
+    ...axis,
+    space: hourly ? 130 : 90,
+    incrs: [...(hourly ? [1, 2, 6, 12].map((hours) => hours * HOUR) : []), ...[1, 2, 7, 14, 28, 56, 112, 364].map((days) => days * DAY)],
+    values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map(when),
+  };
   drawn = new /** @type {any} */ (window).uPlot(
     {
       width: Math.max(place.clientWidth, 200),
       height: 240,
+      padding: [null, hourly ? 60 : 40, null, null],
       scales: {
         y: { range: [0, 100] },
         x: { range: (/** @type {any} */ _plot, /** @type {number} */ from, /** @type {number} */ to) => (points[0].length === 1 ? [points[0][0] - DAY, points[0][0] + DAY] : [from, to]) },
       },
       tzDate: (/** @type {number} */ at) => /** @type {any} */ (window).uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
-      series: [{}, line("passed", "passed"), line("compliance", "running", [6, 4]), line("error", "error", [2, 3])],
-      axes: [axis, { ...axis, size: 60, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
+      series: [{ label: "From", value: (/** @type {any} */ _plot, /** @type {number | null} */ at) => when(at) }, line("passed", "passed"), line("compliance", "running", [6, 4]), line("error", "error", [2, 3])],
+      axes: [times, { ...axis, size: 60, values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) => ticks.map((tick) => `${tick} %`) }],
     },
     points,
     place,
