@@ -98,9 +98,10 @@ def page_in(
     limit: int,
     cursor: str | None,
     order: Order = "-created_at",
+    count_to: int | None = None,
 ) -> Page:
-    """As `page`, in a store that is open, and in either order."""
-    found = store.page(narrowed, limit=limit, cursor=cursor, order=order)
+    """As `page`, in a store that is open, in either order, and counted as `Store.page` counts."""
+    found = store.page(narrowed, limit=limit, cursor=cursor, order=order, count_to=count_to)
     if all(row.state != "running" for row in found.rows):
         return found
     waiting = waiting_runs(store)

@@ -47,6 +47,9 @@ _SETTINGS = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "enable_sort": "off",
+    # Rows of one index lie all over a table, in memory mostly; no walk is worth a second process.
+    "random_page_cost": "1",
+    "max_parallel_workers_per_gather": "0",
     "jit": "off",
 }
 """What each connection to PostgreSQL is told."""

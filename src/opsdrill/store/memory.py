@@ -149,6 +149,7 @@ class MemoryStore:
         limit: int = 50,
         cursor: str | None = None,
         order: Order = "-created_at",
+        count_to: int | None = None,
     ) -> Page:
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
@@ -164,6 +165,7 @@ class MemoryStore:
         return Page(
             rows=tuple(row for _, row in behind[:limit]),
             cursor=encode(*behind[limit - 1][0]) if more else None,
+            count=None if count_to is None else min(len(found), count_to),
         )
 
     def count(self, filter: RunFilter, at_most: int = 10_000) -> int:

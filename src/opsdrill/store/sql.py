@@ -190,16 +190,23 @@ class SqlStore(SqlGrades):
         limit: int = 50,
         cursor: str | None = None,
         order: Order = "-created_at",
+        count_to: int | None = None,
     ) -> Page:
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
+        count: int | None = None
         with self._database.read() as connection:
-            found = queries.listed(connection, filter, limit + 1, after, order)
-        return Page(tuple(rows.listed(row) for row in found[:limit]), _cursor(found, limit))
+            listing = queries.Listing(connection, filter)
+            found = listing.rows(limit + 1, after, order)
+            if count_to is not None:
+                whole = after is None and len(found) <= limit
+                count = min(len(found), count_to) if whole else listing.count(count_to)
+        kept = tuple(rows.listed(row) for row in found[:limit])
+        return Page(kept, _cursor(found, limit), count)
 
     def count(self, filter: RunFilter, at_most: int = 10_000) -> int:
         with self._database.read() as connection:
-            return queries.counted(connection, filter, at_most)
+            return queries.Listing(connection, filter).count(at_most)
 
     def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:
         after = None if cursor is None else decode(cursor)

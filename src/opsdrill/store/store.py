@@ -167,6 +167,8 @@ class Page:
 
     rows: tuple[RunRow, ...] = field(default_factory=tuple)
     cursor: str | None = None
+    count: int | None = None
+    """How many rows all pages have, up to a bound; None: nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +275,16 @@ class Store(Protocol):
         limit: int = 50,
         cursor: str | None = None,
         order: Order = "-created_at",
+        count_to: int | None = None,
     ) -> Page:
         """One page of a listing.
+
+        Args:
+            filter: which runs.
+            limit: 1 to 1000.
+            cursor: where the page before ended.
+            order: by the moment of creation.
+            count_to: how far the runs of all pages are counted; None: not at all.
 
         Raises:
             UsageError: the cursor is no page's, or `limit` is not 1 to 1000.

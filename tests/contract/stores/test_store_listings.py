@@ -55,6 +55,7 @@ def finish(store: Store, run: str, verdict: str, fault: str | None) -> None:
 def ids(store: Store, filter: RunFilter) -> list[str]:
     found = [row.id for row in store.page(filter).rows]
     assert store.count(filter) == len(found)
+    assert store.page(filter, limit=1, count_to=1000).count == len(found)
     assert [row.id for row in store.page(filter, order="created_at").rows] == found[::-1]
     return found
 
@@ -148,6 +149,12 @@ def test_counting_stops(store: Store) -> None:
         store.plan(spec(f"r{n}", tags=["t"]))
     assert store.count(RunFilter()) == 5
     assert store.count(RunFilter(), at_most=3) == 3
+    assert store.page(RunFilter(), count_to=3).count == 3
+    second = store.page(
+        RunFilter(), limit=2, cursor=store.page(RunFilter(), limit=4).cursor, count_to=9
+    )
+    assert (len(second.rows), second.cursor, second.count) == (1, None, 5)
+    assert store.page(RunFilter()).count is None
     assert store.count(RunFilter(scenario_tag="t"), at_most=4) == 4
     assert store.count(RunFilter(), at_most=0) == 0
 

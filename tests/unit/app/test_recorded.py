@@ -118,6 +118,7 @@ def test_a_store_that_fails_is_told_once_and_asked_no_more(searcher: BoundedSear
             limit: int = 50,
             cursor: str | None = None,
             order: Order = "-created_at",
+            count_to: int | None = None,
         ) -> Page:
             raise StoreError("the disk is gone")
 

@@ -20,7 +20,7 @@ from opsdrill.store.store import Order, RunFilter
 from opsdrill.store.tables import MARKS, RUNS
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-COUNT = 4000
+COUNT = 4200
 """More than are counted to learn what fewest runs have."""
 
 
@@ -38,13 +38,19 @@ def spec(n: int) -> RunSpec:
     )
 
 
+def judged(n: int) -> dict[str, object]:
+    if n <= 20:
+        return {"state": "planned", "verdict": None, "fault": None}
+    verdict, fault = ("failed", "agent") if n % 4 else ("error", "infrastructure")
+    return {"state": "done", "verdict": verdict, "fault": fault}
+
+
 def fill(connection: Connection) -> None:
-    """Runs of which all have one agent, one tag and one label, and few a night or a batch."""
+    """Runs of which all have one agent, one tag and one label, most failed, and few have a night
+    or a batch."""
     specs = [spec(n) for n in range(COUNT)]
     planned = [rows.planned(one) | {"number": n} for n, one in enumerate(specs, 1)]
-    later = {"state": "done", "verdict": "failed", "fault": "agent"}
-    done = [one | (later if n > 20 else dict.fromkeys(later, None) | {"state": "planned"})
-            for n, one in enumerate(planned)]  # fmt: skip
+    done = [one | judged(n) for n, one in enumerate(planned)]
     connection.execute(RUNS.insert(), done)
     marks = [{"run": n} | mark for n, one in enumerate(specs, 1) for mark in rows.marks(one)]
     connection.execute(MARKS.insert(), marks)
@@ -120,6 +126,8 @@ def walked(plan: str) -> list[str]:
         (RunFilter(state="running", agent="noop", scenario="s-1"), "ix_runs_state"),
         (RunFilter(state="planned", scenario="s-1", scenario_tag="linux"), "ix_runs_state"),
         (RunFilter(state="done", verdict="error"), "ix_runs_verdict"),
+        # More have both than are counted; the newest failed ones reach further back.
+        (RunFilter(scenario_tag="linux", verdict="failed"), "ix_runs_verdict"),
         (RunFilter(labels=(("team", "sre"),), agent="nobody"), "ix_runs_agent"),
         (RunFilter(scenario="s-1", scenario_tag="linux"), "ix_runs_scenario"),
         (RunFilter(scenario="s-1", labels=(("team", "sre"), ("night", "7"))), "ix_marks"),
@@ -135,21 +143,37 @@ def test_a_listing_walks_the_narrowest_index_and_sorts_nothing(
     order: Order,
 ) -> None:
     """Whatever runs have most of, the index of what fewest have is walked in a page's order."""
-    plans = plans_of(connection, lambda: queries.listed(connection, filter, 50, after, order))
+    plans = plans_of(connection, lambda: queries.Listing(connection, filter).rows(50, after, order))
     first, *others = walked(plans[-1])
     assert first.startswith(index)
-    assert all(re.match(r"pk_|sqlite_autoindex|ix_marks", name) for name in others)
+    # By its number, whatever the database knows of the tables: nothing has counted them yet.
+    assert all(re.match(r"pk_|sqlite_autoindex", name) for name in others)
     for plan in plans:
         assert walked(plan)
 
 
 @pytest.mark.parametrize(
-    "filter", [RunFilter(agent="noop"), RunFilter(scenario_tag="linux", state="done")], ids=str
+    ("filter", "index", "count"),
+    [
+        (RunFilter(), "ix_runs_created_at", 10),
+        (RunFilter(agent="noop"), "ix_runs_agent", 10),
+        (RunFilter(scenario="s-1", verdict="failed"), "ix_runs_scenario", 10),
+        (RunFilter(scenario="s-1", scenario_tag="linux"), "ix_runs_scenario", 10),
+        (RunFilter(scenario_tag="linux", labels=(("team", "sre"),)), "ix_marks", 10),
+        (RunFilter(scenario_tag="linux", state="done"), "ix_", 10),
+        (RunFilter(batch="b", scenario_tag="linux"), "ix_runs_batch_created_at", 5),
+    ],
+    ids=str,
 )
-def test_counting_stops_at_its_bound(connection: Connection, filter: RunFilter) -> None:
-    plans = plans_of(connection, lambda: queries.counted(connection, filter, 10))
+def test_counting_walks_the_narrowest_index_and_stops_at_its_bound(
+    connection: Connection, filter: RunFilter, index: str, count: int
+) -> None:
+    plans = plans_of(connection, lambda: queries.Listing(connection, filter).count(10))
+    first, *others = walked(plans[-1])
+    assert first.startswith(index)
+    assert all(re.match(r"pk_|sqlite_autoindex", name) for name in others)
     assert all(walked(plan) for plan in plans)
-    assert queries.counted(connection, filter, 10) == 10
+    assert queries.Listing(connection, filter).count(10) == count
 
 
 @pytest.mark.parametrize(

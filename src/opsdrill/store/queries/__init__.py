@@ -25,13 +25,12 @@ from opsdrill.store.queries.files import (
 )
 from opsdrill.store.queries.grades import grades, put_grades, sealed
 from opsdrill.store.queries.listings import (
+    Listing,
     batch,
     batch_counts,
     batch_starters,
     batch_values,
     batches,
-    counted,
-    listed,
 )
 from opsdrill.store.queries.runs import (
     delete_run,
@@ -46,9 +45,9 @@ from opsdrill.store.queries.runs import (
 )
 
 __all__ = [
+    "Listing",
     "batch", "batch_counts", "batch_starters", "batch_values", "batches",
     "body_of",
-    "counted",
     "delete_run",
     "document",
     "documents",
@@ -59,7 +58,6 @@ __all__ = [
     "insert_run",
     "interrupt_phases",
     "known_files",
-    "listed",
     "owned",
     "phases",
     "planned_files",

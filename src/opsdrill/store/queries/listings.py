@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Row,
-    ScalarSelect,
     Select,
     and_,
     func,
+    literal_column,
     select,
     true,
     tuple_,
+    union_all,
 )
 
 from opsdrill.store.course import clipped_mark
@@ -36,66 +36,77 @@ Place = tuple[int, int]
 """Where a row stands: its creation in microseconds, and its number."""
 
 
-def listed(
-    connection: Connection,
-    filter: RunFilter,
-    limit: int,
-    after: Place | None,
-    order: Order = "-created_at",
-) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Rows of a listing, behind the row that stands at `after`."""
-    statement, created_at, number = _narrowed(connection, select(*LISTED), filter)
-    newest_first = order == "-created_at"
-    if after is not None:
-        here, there = tuple_(created_at, number), tuple_(*after)
-        statement = statement.where(here < there if newest_first else here > there)
-    sorted_by = (
-        (created_at.desc(), number.desc()) if newest_first else (created_at.asc(), number.asc())
-    )
-    return connection.execute(statement.order_by(*sorted_by).limit(limit)).all()
+Wanted = tuple[str | tuple[str, str], str]
+"""A column of runs, or a kind and a name of marks; and the value that it must have."""
 
 
-def counted(connection: Connection, filter: RunFilter, at_most: int) -> int:
-    """How many rows a listing has, up to a bound."""
-    statement, _, number = _narrowed(connection, select(RUNS.c.number), filter)
-    found = statement.with_only_columns(number).limit(at_most).subquery()
-    return connection.execute(select(func.count()).select_from(found)).scalar_one()
+class Listing:
+    """The runs that a filter lets through.
 
-
-def _narrowed(
-    connection: Connection, statement: Select[*tuple[Any, ...]], filter: RunFilter
-) -> tuple[Select[*tuple[Any, ...]], ColumnElement[int], ColumnElement[int]]:
-    """A SELECT of the rows wanted, and the two columns that it is sorted by.
-
-    It walks the index of what fewest runs have; the rest is looked up run by run.
+    The index of what fewest runs have is walked, in the order of a page; whether such a run has
+    the rest is looked up run by run.
     """
-    created_at: ColumnElement[int] = RUNS.c.created_at
-    number: ColumnElement[int] = RUNS.c.number
-    for place, (name, value) in enumerate(_narrowest_first(connection, filter)):
-        if isinstance(name, str):
-            # A database may choose another index by its statistics, or for the lack of them;
-            # `IS TRUE` leaves it the first one only.
-            has_it: ColumnElement[bool] = RUNS.c[name] == value
-            statement = statement.where(has_it if place == 0 else has_it.is_(true()))
-        elif place == 0:
-            statement = statement.join(MARKS, MARKS.c.run == RUNS.c.number)
-            statement = statement.where(_is_mark(*name, value))
-            created_at, number = MARKS.c.created_at, MARKS.c.run
-        else:
-            # PostgreSQL would read all marks first for an EXISTS.
-            other = MARKS.alias()
-            has = select(other.c.run).where(other.c.run == RUNS.c.number)
-            has = has.where(_is_mark(*name, value, table=other))
-            statement = statement.where(has.scalar_subquery().is_not(None))
+
+    def __init__(self, connection: Connection, filter: RunFilter) -> None:
+        self._connection = connection
+        self._filter = filter
+        self._wanted = _narrowest_first(connection, filter)
+        of_marks = bool(self._wanted) and not isinstance(self._wanted[0][0], str)
+        # Where the index that is walked has a run's place.
+        self._created_at = MARKS.c.created_at if of_marks else RUNS.c.created_at
+        self._number = MARKS.c.run if of_marks else RUNS.c.number
+
+    def rows(
+        self, limit: int, after: Place | None, order: Order = "-created_at"
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Rows behind the run that stands at `after`."""
+        statement = self._ordered(self._narrowed(select(*LISTED)), order)
+        if after is not None:
+            here, there = tuple_(self._created_at, self._number), tuple_(*after)
+            statement = statement.where(here < there if order == "-created_at" else here > there)
+        return self._connection.execute(statement.limit(limit)).all()
+
+    def count(self, at_most: int) -> int:
+        """How many runs there are, up to a bound."""
+        # Without an order a database may walk an index from its beginning to its end.
+        found = self._ordered(self._narrowed(select(self._number)), "-created_at").limit(at_most)
+        counted = select(func.count()).select_from(found.subquery())
+        return self._connection.execute(counted).scalar_one()
+
+    def _narrowed(self, statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+        for place, (name, value) in enumerate(self._wanted):
+            if isinstance(name, str):
+                # A database may choose another index by its statistics, or for the lack of them;
+                # `IS TRUE` leaves it the first one only.
+                has_it: ColumnElement[bool] = RUNS.c[name] == value
+                statement = statement.where(has_it if place == 0 else has_it.is_(true()))
+            elif place == 0:
+                statement = statement.where(_is_mark(*name, value))
+            else:
+                statement = statement.where(_has_mark(self._number, *name, value))
+        froms = statement.get_final_froms()
+        if RUNS in froms and MARKS in froms:
+            statement = statement.where(MARKS.c.run == RUNS.c.number)
+        return _within(statement, self._created_at, self._filter)
+
+    def _ordered(
+        self, statement: Select[*tuple[Any, ...]], order: Order
+    ) -> Select[*tuple[Any, ...]]:
+        place = (self._created_at, self._number)
+        if order == "-created_at":
+            return statement.order_by(*(column.desc() for column in place))
+        return statement.order_by(*(column.asc() for column in place))
+
+
+def _within(
+    statement: Select[*tuple[Any, ...]], created_at: ColumnElement[int], filter: RunFilter
+) -> Select[*tuple[Any, ...]]:
+    """Only what was created in the filter's time."""
     if filter.since is not None:
         statement = statement.where(created_at >= microseconds(filter.since))
     if filter.until is not None:
         statement = statement.where(created_at < microseconds(filter.until))
-    return statement, created_at, number
-
-
-Wanted = tuple[str | tuple[str, str], str]
-"""A column of runs, or a kind and a name of marks; and the value that it must have."""
+    return statement
 
 
 def _narrowest_first(connection: Connection, filter: RunFilter) -> list[Wanted]:
@@ -103,18 +114,31 @@ def _narrowest_first(connection: Connection, filter: RunFilter) -> list[Wanted]:
     wanted = list(_wanted(filter))
     if len(wanted) < 2:
         return wanted
-    counts = connection.execute(select(*(_first_few(*one) for one in wanted))).one()
-    return [one for _, one in sorted(zip(counts, wanted, strict=True), key=lambda pair: pair[0])]
+    asked = [_newest_few(place, *one, filter) for place, one in enumerate(wanted)]
+    counts = {row.place: row for row in connection.execute(union_all(*asked))}
+    # Of two with as many runs, those that reach further back stand further apart.
+    places = sorted(counts, key=lambda place: (counts[place].runs, counts[place].since or 0, place))
+    return [wanted[place] for place in places]
 
 
-def _first_few(name: str | tuple[str, str], value: str) -> ScalarSelect[int]:
-    """How many runs have this, counted up to a bound in its index alone."""
-    found = (
-        select(RUNS.c.number).where(RUNS.c[name] == value)
-        if isinstance(name, str)
-        else select(MARKS.c.run).where(_is_mark(*name, value))
+def _newest_few(
+    place: int, name: str | tuple[str, str], value: str, filter: RunFilter
+) -> Select[*tuple[Any, ...]]:
+    """How many runs have this, the newest counted up to a bound in its index alone; since when."""
+    if isinstance(name, str):
+        created_at, number = RUNS.c.created_at, RUNS.c.number
+        found = select(created_at).where(RUNS.c[name] == value)
+    else:
+        created_at, number = MARKS.c.created_at, MARKS.c.run
+        found = select(created_at).where(_is_mark(*name, value))
+    found = _within(found, created_at, filter).order_by(created_at.desc(), number.desc())
+    few = found.limit(FEW).subquery()
+    counted: Select[*tuple[Any, ...]] = select(
+        literal_column(str(place)).label("place"),
+        func.count().label("runs"),
+        func.min(few.c.created_at).label("since"),
     )
-    return select(func.count()).select_from(found.limit(FEW).subquery()).scalar_subquery()
+    return counted.select_from(few)
 
 
 def _wanted(filter: RunFilter) -> Iterator[Wanted]:
@@ -138,8 +162,18 @@ def _wanted(filter: RunFilter) -> Iterator[Wanted]:
         yield "state", "done"
 
 
-def _is_mark(kind: str, name: str, value: str, *, table: FromClause = MARKS) -> ColumnElement[bool]:
-    return and_(table.c.kind == kind, table.c.name == name, table.c.value == value)
+def _is_mark(kind: str, name: str, value: str) -> ColumnElement[bool]:
+    return and_(MARKS.c.kind == kind, MARKS.c.name == name, MARKS.c.value == value)
+
+
+def _has_mark(number: ColumnElement[int], kind: str, name: str, value: str) -> ColumnElement[bool]:
+    """Whether a run that was found by something else has a mark too, looked up by the run."""
+    other = MARKS.alias()
+    has = select(other.c.run).where(other.c.run == number, other.c.name == name)
+    # For lack of statistics PostgreSQL may walk all that have the mark, for each run.
+    has = has.where((other.c.kind == kind).is_(true()), (other.c.value == value).is_(true()))
+    # It would read all marks first for an EXISTS.
+    return has.scalar_subquery().is_not(None)
 
 
 def batches(

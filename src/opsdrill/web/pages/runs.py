@@ -143,7 +143,7 @@ class News:
 @router.get("/runs", **needs("read"))
 async def runs(request: Request, service: Served, filters: Said, cursor: Word = "") -> Response:
     wrong: UsageError | Refused | None = None
-    found, count = Page(), 0
+    found = Page()
     try:
         wanted = filters.wanted()
         found = await service.call(
@@ -153,8 +153,8 @@ async def runs(request: Request, service: Served, filters: Said, cursor: Word = 
             limit=ROWS,
             cursor=cursor or None,
             order=filters.order,
+            count_to=COUNTED,
         )
-        count = await service.call(service.store.count, wanted, COUNTED)
     except (UsageError, Refused) as error:
         wrong = error
     first = not cursor and filters.order == "-created_at" and not wrong
@@ -164,7 +164,7 @@ async def runs(request: Request, service: Served, filters: Said, cursor: Word = 
         "rows": told_rows(service.place, found.rows),
         "next": found.cursor,
         "cursor": cursor,
-        "count": count,
+        "count": found.count or 0,
         "most": COUNTED,
         "verdicts": history.VERDICTS,
         "states": history.STATES,
