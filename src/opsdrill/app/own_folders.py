@@ -60,7 +60,8 @@ def told_phase(phase: Phase, names: Sequence[str]) -> Phase:
 
 def told_row(row: RunRow, names: Sequence[str]) -> RunRow:
     """A row of a listing as those from afar are told of it."""
-    return replace(row, reason=without_paths(row.reason, names))
+    reason = without_paths(row.reason, names)
+    return row if reason == row.reason else replace(row, reason=reason)
 
 
 def told_result(result: Result, names: Sequence[str]) -> Result:

@@ -7,6 +7,8 @@ from dataclasses import fields
 
 from opsdrill.store.store import Order, RunFilter, RunRow, Store
 
+_NAMES = tuple(part.name for part in fields(RunRow))
+
 
 def all_rows(store: Store, narrowed: RunFilter, order: Order = "-created_at") -> Iterator[RunRow]:
     """Every run that a filter lets through; pages are read while one walks through them."""
@@ -21,7 +23,7 @@ def all_rows(store: Store, narrowed: RunFilter, order: Order = "-created_at") ->
 
 def row_value(row: RunRow) -> dict[str, object]:
     """A row for programs."""
-    values: dict[str, object] = {part.name: getattr(row, part.name) for part in fields(row)}
+    values: dict[str, object] = {name: getattr(row, name) for name in _NAMES}
     for name in ("compliance", "remediation"):
         pair = getattr(row, name)
         values[name] = {"passed": pair[0], "total": pair[1]} if pair else None

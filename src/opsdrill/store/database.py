@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import select as sockets
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Dialect,
     Engine,
     Integer,
     Table,
@@ -25,7 +28,8 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from opsdrill.errors import UsageError
 from opsdrill.store.refusals import WAIT_SECONDS, explain
@@ -37,7 +41,10 @@ BUSY_MILLISECONDS = WAIT_SECONDS * 1000
 CONNECT_SECONDS = 10
 POOL, OVERFLOW = 10, 20
 """Connections to a server that one process keeps, and how many more it opens for a while."""
+REST_SECONDS = 5.0
+"""How long a connection may rest until it is tried before it is used."""
 _WRITES = "opsdrill_writes"
+_RESTS = "opsdrill_rests"
 _SETTINGS = {
     "lock_timeout": f"{WAIT_SECONDS}s",
     # Every query here walks an index, in its order, and stops early: with or without statistics,
@@ -71,12 +78,13 @@ class Database:
         self.url = read_url(url)
         self.where = _where(self.url)
         self.engine: Engine = _engine(self.url)
-        self._reader = self.engine
+        self._reader = self._asker = self.engine
         self._writer = self.engine.execution_options(**{_WRITES: True})
         if self.is_server:
             # One state of the store for all queries of a transaction, as SQLite has it.
             self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._writer = self.engine.execution_options(isolation_level="READ COMMITTED")
+            self._asker = self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
     def is_server(self) -> bool:
@@ -91,6 +99,16 @@ class Database:
             StoreError: the database cannot be used; says why.
         """
         with self._explained(), self._reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def ask(self) -> Iterator[Connection]:
+        """Queries that need not see one state of the store: no transaction is begun on a server.
+
+        Raises:
+            StoreError: as `read`.
+        """
+        with self._explained(), self._asker.begin() as connection:
             yield connection
 
     @contextmanager
@@ -207,8 +225,6 @@ def _engine(url: URL) -> Engine:
             max_overflow=OVERFLOW,
             pool_timeout=WAIT_SECONDS,
             pool_use_lifo=True,
-            # A server that was started anew in between is no error of the next call.
-            pool_pre_ping=True,
             connect_args={"client_encoding": "utf8"},
         )
     except ImportError:
@@ -218,6 +234,8 @@ def _engine(url: URL) -> Engine:
         ) from None
     event.listen(engine, "do_connect", _connect_in_time)
     event.listen(engine, "connect", _set_up_postgresql)
+    event.listen(engine, "checkin", _note_rest)
+    event.listen(engine, "checkout", partial(_check_rested, engine.dialect))
     return engine
 
 
@@ -238,6 +256,35 @@ def _set_up_postgresql(connection: Any, _record: object) -> None:
     connection.autocommit = True
     connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items()))
     connection.autocommit = False
+
+
+def _note_rest(_connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info[_RESTS] = time.monotonic()
+
+
+def _check_rested(
+    dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _pooled: object
+) -> None:
+    """A server that was started anew in between is no error of the next call."""
+    since = record.info.get(_RESTS)
+    if since is None:
+        return
+    # A server that ends a connection says so. Asking it every time would take as long as a query.
+    if time.monotonic() - since < REST_SECONDS and not _has_to_say(connection):
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise InvalidatePoolError from error
+
+
+def _has_to_say(connection: Any) -> bool:
+    """Whether the server sent something that nobody asked for, or is gone."""
+    if connection.closed:
+        return True
+    asked = sockets.poll()
+    asked.register(connection.fileno(), sockets.POLLIN)
+    return bool(asked.poll(0))
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -157,11 +157,11 @@ class SqlStore(SqlGrades):
             self._end(connection, row, course.interrupted(spec, reason, phases), now)
 
     def running(self) -> list[tuple[str, Owner | None]]:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return [(row.id, rows.owner(row)) for row in queries.owned(connection, "running")]
 
     def planned(self) -> list[tuple[str, Owner | None]]:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return [(row.id, rows.owner(row)) for row in queries.owned(connection, "planned")]
 
     def get(self, run: str) -> StoredRun:
@@ -180,7 +180,7 @@ class SqlStore(SqlGrades):
             )
 
     def find(self, prefix: str) -> list[str]:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return queries.ids_from(connection, prefix, FOUND_LIMIT)
 
     def page(
@@ -195,7 +195,7 @@ class SqlStore(SqlGrades):
         after = None if cursor is None else decode(cursor)
         check_limit(limit)
         count: int | None = None
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             listing = queries.Listing(connection, filter)
             found = listing.rows(limit + 1, after, order)
             if count_to is not None:
@@ -205,7 +205,7 @@ class SqlStore(SqlGrades):
         return Page(kept, _cursor(found, limit), count)
 
     def count(self, filter: RunFilter, at_most: int = 10_000) -> int:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return queries.Listing(connection, filter).count(at_most)
 
     def batches(self, *, limit: int = 50, cursor: str | None = None) -> BatchPage:

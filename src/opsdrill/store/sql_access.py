@@ -34,21 +34,21 @@ class SqlAccess:
             return True
 
     def any_token(self) -> bool:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return connection.execute(select(TOKENS.c.id).limit(1)).first() is not None
 
     def token_by_hash(self, hash: str) -> Token | None:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             row = connection.execute(select(TOKENS).where(TOKENS.c.hash == hash)).first()
         return None if row is None else _token(row)
 
     def tokens(self) -> list[Token]:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             found = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at, TOKENS.c.id))
             return [_token(row) for row in found]
 
     def token(self, id: str) -> Token:
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             return _found(connection, id)
 
     def revoke(self, id: str, at: datetime) -> Token:
@@ -88,7 +88,7 @@ class SqlAccess:
 
     def session_by_hash(self, hash: str, now: datetime) -> Session | None:
         at = microseconds(now)
-        with self._database.read() as connection:
+        with self._database.ask() as connection:
             row = connection.execute(
                 select(SESSIONS)
                 .join(TOKENS, TOKENS.c.id == SESSIONS.c.token)

@@ -24,6 +24,8 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """What `escape` was given."""
+    if "\\" not in text:
+        return text
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", text)
 
 

@@ -394,6 +394,19 @@ def test_a_call_that_is_cut_off_says_so_and_the_next_one_works(store: SqlStore, 
     assert store.get("r1").state == "running"
 
 
+@pytest.mark.parametrize("rest", [0.0, 3600.0], ids=["tried", "heard"])
+def test_a_connection_that_the_server_ended_in_between(
+    store: Store, url: str, rest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it rested so long that it is tried, or the server's word to it is there to read."""
+    monkeypatch.setattr("opsdrill.store.database.REST_SECONDS", rest)
+    for n in range(3):
+        store.plan(spec(f"r{n}"))
+        ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = "
+        assert (True,) in postgres.server().execute(f"{ended}'{name_of(url)}'")
+    assert store.count(RunFilter()) == 3
+
+
 def test_a_server_that_stops_and_starts_in_between(tmp_path: Path) -> None:
     if (why := postgres.unavailable()) is not None:
         pytest.skip(why)
