@@ -9,6 +9,11 @@ in a temporary folder.
 
 The runs are of 40 scenarios, 5 agents, 1000 batches, with 3 labels and 2 tags each; a tenth is
 planned. Values that no run has together are asked for too: there all rows of one index are passed.
+
+Measured on two cores that others used too, 95th percentile of a page of 50 by all 264 filters and
+orders: SQLite 5 ms, PostgreSQL 9, as long as it has counted nothing too. The slowest of them, all
+planned runs that have a tag, of which there are none, takes 15 ms (median), 26 to 55 on PostgreSQL;
+the slowest count, of two values that tens of thousands have, 24 and 53 to 74.
 """
 
 from __future__ import annotations
@@ -265,7 +270,8 @@ def on_sqlite(folder: Path, count: int) -> None:
 
 
 def on_postgresql(folder: Path, count: int) -> None:
-    server = postgres.Server()
+    # It counts nothing by itself, as it has not yet right behind an import.
+    server = postgres.Server(["autovacuum=off"])
     try:
         url = server.new_database()
         store = SqlStore(url, folder / FILES)
