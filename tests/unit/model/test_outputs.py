@@ -38,6 +38,14 @@ def test_a_record_and_its_outputs_are_the_record(given: list[list[str | None]]) 
         assert rest == whole
 
 
+def test_outputs_are_put_into_the_record_that_was_read() -> None:
+    """No call is copied for them: a record of many thousand calls is not made twice."""
+    rest, outputs = apart(record([["a", None], ["b"]]))
+    before = [call for task in rest.tasks for call in task.tool_calls]
+    after = [call for task in together(rest, outputs).tasks for call in task.tool_calls]
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
 @pytest.mark.parametrize("wrong", [(), (("a", "b"),), (("a",), ("b",))])
 def test_outputs_of_another_record_are_refused(wrong: Outputs) -> None:
     with pytest.raises(ValueError, match="not the outputs of this record"):
