@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from opsdrill.errors import StoreDamaged
 from opsdrill.store import queries
-from opsdrill.store.documents import Body, dump, load, pack, unpack
+from opsdrill.store.documents import Body, dump, load, pack, size, unpack
 from opsdrill.store.files import Files
 
 T = TypeVar("T")
@@ -62,6 +62,12 @@ class Bodies:
             StoreError: it cannot be read back.
         """
         return load(adapter, self.content(body, what), what)
+
+    def size(self, connection: Connection, body: Body) -> int:
+        """About how many bytes the JSON of a body is."""
+        if body.form != "file":
+            return size(body)
+        return queries.file_size(connection, body.data.hex())
 
     def content(self, body: Body, what: str) -> bytes:
         """The JSON of a body. Raises as `read`."""

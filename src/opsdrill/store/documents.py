@@ -109,6 +109,16 @@ def pack(content: bytes) -> Body | None:
     return None if len(packed) > INLINE_LIMIT else Body("zstd", packed)
 
 
+def size(body: Body) -> int:
+    """Bytes of the JSON of a body that is no file; of a short one as it is packed."""
+    if body.form != "zstd":
+        return len(body.data)
+    try:
+        return zstd.get_frame_info(body.data).decompressed_size or len(body.data)
+    except zstd.ZstdError:
+        return len(body.data)  # damage is told by whoever reads it
+
+
 def unpack(body: Body, what: str) -> bytes:
     """The JSON of a body that is no file.
 

@@ -79,6 +79,15 @@ class SqlEvidence:
         except ValueError as error:
             raise StoreDamaged(f"{what} cannot be read back") from error
 
+    def record_size(self, run: str) -> int:
+        with self._database.read() as connection:
+            number, attempt = queries.run_number(connection, run)
+            body = queries.document(connection, number, attempt, "record")
+            if body is None:
+                return queries.events_size(connection, number, attempt)
+            given = queries.document(connection, number, attempt, "outputs")
+            return sum(self._bodies.size(connection, one) for one in (body, given) if one)
+
     def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
         body = self._bodies.prepare(documents.ANSWERS, tuple(answers))
         self._save(run, attempt, "answers", body)

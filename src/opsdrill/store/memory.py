@@ -224,6 +224,10 @@ class MemoryStore:
         with self._lock:
             return self._runs[run].latest.record
 
+    def record_size(self, run: str) -> int:
+        with self._lock:
+            return self._runs[run].latest.record_size
+
     def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
         with self._lock:
             kept = self._runs[run].of(attempt)

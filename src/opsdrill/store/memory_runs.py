@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from opsdrill.model.event import JobEvent
+from opsdrill.model.event import JOB_EVENT, JobEvent
 from opsdrill.model.host import ChangedFile, HostAnswer, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import PHASES, Phase, Result, RunState
@@ -31,6 +31,12 @@ class MemoryAttempt:
     hosts: dict[str, HostFacts] = field(default_factory=dict)
     changed: dict[str, tuple[ChangedFile, ...]] = field(default_factory=dict)
     result: Result | None = None
+
+    @property
+    def record_size(self) -> int:
+        if self.record is not None:
+            return len(dump(RECORD, self.record))
+        return sum(len(dump(JOB_EVENT, event)) for event in self.events.values())
 
 
 @dataclass(slots=True)

@@ -326,6 +326,12 @@ class Store(Protocol):
     def record(self, run: str) -> JobRecord | None:
         """The sealed job record of the latest attempt; None when it was never sealed."""
 
+    def record_size(self, run: str) -> int:
+        """About how many bytes of JSON the job record of the latest attempt is, without reading it.
+
+        Of one that was never sealed: its events as they are kept.
+        """
+
     def save_answers(self, run: str, attempt: int, answers: Sequence[HostAnswer]) -> None:
         """What the hosts answered to the rules, in the order asked; the first answers stay."""
 

@@ -180,6 +180,21 @@ def test_a_large_record(store: Store, run: str) -> None:
     assert store.record(run) == large
 
 
+def test_the_size_of_a_record_is_told_without_reading_it(store: Store, run: str) -> None:
+    """Of one that was never sealed that of its events; of a sealed one however it is packed."""
+    assert store.record_size(run) == 0
+    store.append_events(run, 1, [(0, said("a word")), (1, said("another"))])
+    assert 50 < store.record_size(run) < 1000
+    store.save_record(run, 1, record("short"))
+    assert 100 < store.record_size(run) < 2000
+
+
+@pytest.mark.parametrize("text", ["x" * 3_000_000, noise(3_000_000)], ids=["packs well", "noise"])
+def test_the_size_of_a_large_record(store: Store, run: str, text: str) -> None:
+    store.save_record(run, 1, record(text))
+    assert 3_000_000 < store.record_size(run) < 3_100_000
+
+
 def test_answers_are_kept_once_in_the_order_asked(store: Store, run: str) -> None:
     assert store.answers(run) == []
     silent = HostAnswer(on="web-02", run="false", unreachable=True, last_answered_at=NOON)

@@ -9,6 +9,7 @@ from opsdrill.store.queries.evidence import (
     document,
     documents,
     events,
+    events_size,
     interrupt_phases,
     phases,
     put_document,
@@ -16,6 +17,7 @@ from opsdrill.store.queries.evidence import (
     put_phase,
 )
 from opsdrill.store.queries.files import (
+    file_size,
     forget_unused,
     known_files,
     planned_files,
@@ -52,6 +54,8 @@ __all__ = [
     "document",
     "documents",
     "events",
+    "events_size",
+    "file_size",
     "forget_unused",
     "grades",
     "ids_from",

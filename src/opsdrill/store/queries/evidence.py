@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from opsdrill.store.database import insert_or_ignore, upsert
 from opsdrill.store.documents import Body, Form
@@ -114,3 +114,11 @@ def events(
         .limit(limit)
     ).all()
     return [(row.seq, body_of(row)) for row in rows]
+
+
+def events_size(connection: Connection, run: int, attempt: int) -> int:
+    """Bytes of the events of an attempt as rows have them."""
+    total = select(func.sum(func.length(EVENTS.c.body))).where(
+        EVENTS.c.run == run, EVENTS.c.attempt == attempt
+    )
+    return int(connection.execute(total).scalar() or 0)

@@ -23,6 +23,12 @@ def put_file(connection: Connection, digest: str, size: int, put_at: int | None)
     connection.execute(statement.values(digest=digest, size=size, put_at=put_at))
 
 
+def file_size(connection: Connection, digest: str) -> int:
+    """Bytes of a file; 0 where it is not known."""
+    found = connection.execute(select(FILES.c.size).where(FILES.c.digest == digest)).scalar()
+    return int(found or 0)
+
+
 def use_files(connection: Connection, run: int, digests: Iterable[str]) -> None:
     rows = [{"run": run, "digest": digest} for digest in sorted(set(digests))]
     if rows:
