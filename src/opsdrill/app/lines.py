@@ -30,6 +30,8 @@ KEPT_RECORDS, KEPT_CHARACTERS = 3, 100_000_000
 FRESH_SECONDS = 0.5
 """How long what was read of a run that goes on is good for; longer where reading took long."""
 MOST_FOUND = 10_000
+READ_AT_ONCE = 2_000_000
+"""Bytes of a record that nobody waits for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,18 @@ class OpenRecords:
                 while len(self._kept) > 1 and self._too_much():
                     self._kept.popitem(last=False)
             return made
+
+    def at_hand(self, run: str) -> Lines | None:
+        """As `lines`, fresh; None where reading the record would take a while.
+
+        Raises:
+            NotThere: there is no such run.
+        """
+        if self._found(run, fresh=True) is None:
+            with there(run):
+                if self._store.record_size(run) > READ_AT_ONCE:
+                    return None
+        return self.lines(run, fresh=True)
 
     def _too_much(self) -> bool:
         size = sum(lines.size for lines, _ in self._kept.values())

@@ -19,14 +19,15 @@ OUTPUT = 4000
 """Characters of one output of a host."""
 
 
-def run_values(whole: WholeRun, found: Lines) -> dict[str, object]:
+def run_values(whole: WholeRun, found: Lines | None) -> dict[str, object]:
     """What the templates of `parts/run_*.html` show.
 
     Args:
         whole: the run.
-        found: its record as lines.
+        found: its record as lines; None: it is not read yet. Then there is what `run_head.html`
+            and `run_rules.html` show, but for what the record tells.
     """
-    run, record = whole.run, found.record
+    run = whole.run
     spec, result = run.spec, whole.result
     ended = run.ended_at or datetime.now(UTC)
     return {
@@ -39,9 +40,18 @@ def run_values(whole: WholeRun, found: Lines) -> dict[str, object]:
         "waits_for": whole.waits_for,
         "going": whole.going,
         "took": (ended - (run.started_at or run.created_at)).total_seconds(),
-        "used": used(record),
+        "used": used(found.record) if found is not None else None,
         "rules": rules_shown(result, spec.scenario, found),
         "other_rules": result.scenario_version != spec.scenario_version,
+        "read": found is not None,
+        "most_output": OUTPUT,
+    } | (_recorded(whole, found) if found is not None else {})
+
+
+def _recorded(whole: WholeRun, found: Lines) -> dict[str, object]:
+    """What the record tells, and what stands below it."""
+    record = found.record
+    return {
         "lanes": lanes(found, datetime.now(UTC)),
         "ticket": record.ticket,
         "messages": _messages(found),
@@ -58,8 +68,7 @@ def run_values(whole: WholeRun, found: Lines) -> dict[str, object]:
         "grades": whole.grades[-GRADES:],
         "differences": differences(record),
         "most_differences": DIFFERENCES,
-        "warnings": result.warnings[:WARNINGS],
-        "most_output": OUTPUT,
+        "warnings": whole.result.warnings[:WARNINGS],
     }
 
 

@@ -58,13 +58,13 @@ class RuleShown:
     matches: tuple[MatchShown, ...]
 
 
-def rules_shown(result: Result, scenario: Scenario, found: Lines) -> list[RuleShown]:
+def rules_shown(result: Result, scenario: Scenario, found: Lines | None) -> list[RuleShown]:
     """Every rule of a result.
 
     Args:
         result: as the latest grade has it.
         scenario: with the rules that it was graded by.
-        found: the record.
+        found: the record; None: it is not read yet, and what only it tells is left out.
     """
     return [_shown(one, _rule_of(one, scenario), found) for one in result.rules]
 
@@ -78,22 +78,22 @@ def _rule_of(result: RuleResult, scenario: Scenario) -> Rule | None:
     return rule if same else None
 
 
-def _shown(result: RuleResult, rule: Rule | None, found: Lines) -> RuleShown:
+def _shown(result: RuleResult, rule: Rule | None, found: Lines | None) -> RuleShown:
     return RuleShown(
         result,
         _wanted(rule),
-        _seen(rule, found.record),
+        _seen(rule, found.record) if found is not None else (),
         tuple(_match(match, found) for match in result.matches),
     )
 
 
-def _match(match: Match, found: Lines) -> MatchShown:
+def _match(match: Match, found: Lines | None) -> MatchShown:
     return MatchShown(
         excerpt(match.value, match.span),
         match.task,
         match.where,
         match.item,
-        found.place(match.where, match.item),
+        found.place(match.where, match.item) if found is not None else None,
     )
 
 

@@ -54,7 +54,7 @@ def spec(id: str, scenario: Scenario) -> RunSpec:
     )
 
 
-def large(home: Path, commands: int = 50_000, output: int = 400) -> str:
+def large(home: Path, commands: int = 50_000, output: int = 400, id: str = "run-large") -> str:
     """A run of so many commands with so much output each, in tasks of 500 on ten hosts."""
     tasks = []
     for number in range(commands // 500):
@@ -103,7 +103,7 @@ def large(home: Path, commands: int = 50_000, output: int = 400) -> str:
         tasks=tuple(tasks),
         coverage=Coverage(default=Seen(state="whole")),
     )
-    return keep(home, spec("run-large", scenario), record)
+    return keep(home, spec(id, scenario), record)
 
 
 def hostile(home: Path) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from typing import Literal
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
-from tests.integration.browser import NARROW, WIDE, Site, Visit, visit
+from playwright.async_api import Browser, Route, expect
+from tests.integration.browser import NARROW, WAIT, WIDE, Site, Visit, visit
 from tests.integration.web.kept_records import hostile, large
 from tests.unit.api.drills import over, started
 
@@ -122,7 +123,8 @@ async def test_fifty_thousand_commands_stay_smooth(site: Site, chromium: Browser
         for name in ("first", "second"):
             began = time.monotonic()
             await made.go(f"/runs/{run}")
-            await expect(page.locator("#line-1")).to_be_visible()
+            print(f"{name} verdict: {time.monotonic() - began:.2f} s")
+            await expect(page.locator("#line-1")).to_be_visible(timeout=WAIT)
             print(f"{name} paint: {time.monotonic() - began:.2f} s")
         frames = await page.evaluate(
             """async () => {
@@ -153,6 +155,72 @@ async def test_fifty_thousand_commands_stay_smooth(site: Site, chromium: Browser
         await made.shot("run-large")
         heap = await page.evaluate("performance.memory.usedJSHeapSize / 1e6")
         print(f"heap: {heap:.0f} MB")
+
+
+@SIZES
+@SCHEMES
+async def test_the_verdict_is_there_before_a_large_record_is_read(
+    site: Site, chromium: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
+) -> None:
+    """What was recorded comes after it; what was opened stays open, and the address is followed."""
+    run = large(site.home, 8_000, id=f"run-of-8000-{size[0]}-{scheme}")
+    held, read = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        held.set()
+        await read.wait()
+        await route.continue_()
+
+    async with visit(chromium, site, size=size, scheme=scheme) as made:
+        page = made.page
+        await page.route("**/runs/*?wait=yes", hold)
+        await made.go(f"/runs/{run}#line-7000")
+        await held.wait()
+        await expect(page.locator("#run-head .verdict")).to_contain_text("passed")
+        await expect(page.locator("#rule-0")).to_contain_text("found in 1 of 8000 values")
+        await page.locator("#rule-0 summary").click()
+        await expect(page.locator("#rule-0")).to_contain_text("The record is being read.")
+        await expect(page.locator("#run-unread")).to_be_visible()
+        await made.looked_over("run-unread")
+        read.set()
+        await expect(page.locator(".line.here[open]")).to_contain_text("needle-13-486")
+        await expect(page.locator("#run-unread")).to_have_count(0)
+        await expect(page.locator("#rule-0[open] a").first).to_have_attribute("href", LINE)
+        await expect(page.locator("#run-lanes .task")).to_have_count(16)
+        await expect(page.locator("#run-hosts")).to_contain_text("Grades")
+        await made.looked_over("run-read")
+
+
+LINE = re.compile(r"#line-\d+")
+
+
+async def test_a_large_record_is_read_without_scripts(site: Site, chromium: Browser) -> None:
+    run = large(site.home, 8_000, id="run-without-scripts")
+    async with visit(chromium, site, scripts=False) as made:
+        await made.go(f"/runs/{run}?from=60")
+        await expect(made.page.locator("#line-60")).to_be_visible()
+
+
+async def test_a_large_record_that_is_damaged_is_said_to_be_below_its_verdict(
+    site: Site, chromium: Browser
+) -> None:
+    before = set((site.home / "files").glob("??/*"))
+    run = large(site.home, 8_500, id="run-damaged")
+    [file] = set((site.home / "files").glob("??/*")) - before
+    whole = file.read_bytes()
+    async with visit(chromium, site) as made:
+        page = made.page
+        file.write_bytes(whole[:-1])
+        await made.go(f"/runs/{run}")
+        alert = page.locator("#run-unread").get_by_role("alert")
+        await expect(alert).to_contain_text("What was recorded cannot be shown: ")
+        await expect(alert).to_contain_text("damaged")
+        made.expected("503")
+        await expect(page.locator("#run-head .verdict")).to_contain_text("passed")
+        await made.looked_over("run-damaged")
+        file.write_bytes(whole)
+        await alert.get_by_role("button", name="Try again").click()
+        await expect(page.locator("#line-1")).to_be_visible()
 
 
 @SIZES

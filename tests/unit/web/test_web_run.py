@@ -12,6 +12,7 @@ from tests.unit.api.drills import over, started, working
 from tests.unit.web.conftest import Pages
 
 from opsdrill.app.lines import Lines
+from opsdrill.errors import StoreDamaged
 from opsdrill.model.job import Coverage, JobRecord, Seen, Task
 from opsdrill.web.lanes import lanes
 from opsdrill.web.verdicts import excerpt
@@ -68,6 +69,79 @@ async def test_a_run_that_goes_on_claims_no_end(pages: Pages) -> None:
         assert "never became a job" not in page
         assert "data-live" in page
         await browser.post(f"/api/v1/runs/{run}/cancel")
+
+
+async def test_a_page_comes_before_its_record_is_read(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdict, rules and reasons need no record; where reading one takes long it comes after."""
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        [run] = await started(browser, "bad")
+        await over(browser, [run])
+        monkeypatch.setattr("opsdrill.app.lines.READ_AT_ONCE", 0)
+        read = pages.service.store.record
+        asked: list[str] = []
+
+        def record(run: str) -> JobRecord | None:
+            asked.append(run)
+            return read(run)
+
+        monkeypatch.setattr(pages.service.store, "record", record)
+        first = (await browser.get(f"/runs/{run}")).text
+        assert asked == []
+        later = (await browser.get(f"/runs/{run}?wait=yes")).text
+        assert asked == [run]
+        again = (await browser.get(f"/runs/{run}")).text
+        assert asked == [run]
+    said = ["Completion check", "exit status 1 on web-01, expected 0", "the agent", "mended?"]
+    assert all(text in first and text in later for text in said)
+    recorded = ["run-lanes", "run-ticket", "transcript", "run-hosts"]
+    for page, there in ((first, False), (later, True), (again, True)):
+        assert ('id="run-unread"' in page) is not there
+        assert all((f'id="{part}"' in page) is there for part in recorded)
+    assert f'url=/runs/{run}?wait=yes&amp;from=0"' in first
+    assert "http-equiv" not in later
+
+
+async def test_what_only_the_record_tells_is_not_told_before_it_is_read(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not seen is not false: no figure is a dash, no rule is said to have nothing more to tell."""
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        [run] = await started(browser, "good")
+        await over(browser, [run])
+        monkeypatch.setattr("opsdrill.app.lines.READ_AT_ONCE", 0)
+        first = (await browser.get(f"/runs/{run}")).text
+        later = (await browser.get(f"/runs/{run}?wait=yes")).text
+    for figure in ("Cost", "Tokens"):
+        assert f"<dt>{figure}</dt><dd>…</dd>" in first
+        assert f"<dt>{figure}</dt><dd>…</dd>" not in later
+    assert "No more is known" not in first
+    assert "#line-" not in first
+    assert first.count("The record is being read.") == first.count('class="rule" id=') > 0
+    assert "being read" not in later
+
+
+async def test_a_damaged_record_is_told_and_hides_no_verdict(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        [run] = await started(browser, "bad")
+        await over(browser, [run])
+        monkeypatch.setattr("opsdrill.app.lines.READ_AT_ONCE", 0)
+
+        def record(run: str) -> JobRecord | None:
+            raise StoreDamaged(f"the job record of run {run} cannot be read back")
+
+        monkeypatch.setattr(pages.service.store, "record", record)
+        assert "expected 0" in (await browser.get(f"/runs/{run}")).text
+        script = {"accept": "application/json"}
+        answer = await browser.get(f"/runs/{run}?wait=yes", headers=script)
+        assert answer.status_code == 503
+        assert f"the job record of run {run} cannot be read back" in answer.json()["detail"]
 
 
 async def test_a_reader_sees_a_run_and_changes_nothing(pages: Pages) -> None:

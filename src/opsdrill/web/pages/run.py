@@ -38,16 +38,27 @@ From = Annotated[int, Query(alias="from", ge=0, le=10**9)]
 
 @router.get("/runs/{run}", **needs("read"))
 async def run(
-    request: Request, run: RunId, service: Served, records: KnownRecords, first: From = 0
+    *,
+    request: Request,
+    run: RunId,
+    service: Served,
+    records: KnownRecords,
+    first: From = 0,
+    wait: bool = False,
 ) -> Response:
-    values = await service.call(_values, service, records, run, first)
+    """The page; without `wait` one whose record takes long to read comes without it at first."""
+    values = await service.call(_values, service, records, run, first, wait=wait)
     return page(request, "run.html", values, here="runs")
 
 
-def _values(service: Service, known: OpenRecords, run: str, first: int) -> dict[str, object]:
+def _values(
+    service: Service, known: OpenRecords, run: str, first: int, *, wait: bool
+) -> dict[str, object]:
     whole = whole_run(service.place, service.store, run)
-    found = known.lines(run, fresh=True)
-    shown = [shown_line(line) for line in found.all[first : first + FIRST]]
+    found = known.lines(run, fresh=True) if wait else known.at_hand(run)
+    shown = (
+        [shown_line(line) for line in found.all[first : first + FIRST]] if found is not None else []
+    )
     more = {"lines": shown, "first": first, "page": FIRST, "report": False}
     return run_values(whole, found) | more
 

@@ -1,12 +1,36 @@
-// A run that goes on: what happens appears, and in the end the page is that of a finished run.
+// What a run's page did not come with: the record, where reading it takes long; and of a run that
+// goes on what happens, until the page is that of a finished run.
 
+import { button, h, shown as shownText } from "./dom.js";
 import { call, localTimes, say } from "./page.js";
-import { shown } from "./transcript.js";
+import { arrive, shown } from "./transcript.js";
 
 const SOON = 300; // milliseconds between two looks at least
 const PARTS = ["run-head", "run-rules", "run-lanes", "run-ticket", "run-hosts"];
+const RECORDED = ["run-lanes", "run-ticket", "transcript", "run-hosts"];
 
 const run = document.getElementById("run");
+
+/** The page as it is now, with its record. */
+async function whole() {
+  const here = new URL(location.href);
+  here.searchParams.set("wait", "yes");
+  const answer = await call(here.pathname + here.search);
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+/** Put what was recorded where the page said that it is being read. @param {Document} fresh */
+function takeRecorded(fresh) {
+  const unread = document.getElementById("run-unread");
+  if (!unread) return;
+  const parts = RECORDED.map((id) => fresh.getElementById(id)).filter((part) => part !== null);
+  parts.forEach(localTimes);
+  unread.replaceWith(...parts.map((part) => document.adoptNode(part)));
+  shown();
+  const target = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  if (parts.some((part) => part.contains(target))) target?.scrollIntoView();
+  arrive();
+}
 
 /** Take over the parts of a page that changed. @param {Document} fresh */
 function take(fresh) {
@@ -23,6 +47,13 @@ function take(fresh) {
     if (focus) again(now, focus);
   }
   document.title = fresh.title;
+  takeLines(fresh);
+  takeRecorded(fresh);
+}
+
+/** Take over how many lines there are. @param {Document} fresh */
+function takeLines(fresh) {
+  if (document.getElementById("run-unread")) return;
   const lines = fresh.getElementById("lines");
   const total = Number(lines?.dataset.total ?? 0);
   const count = document.getElementById("lines-count");
@@ -93,8 +124,7 @@ function follow(id) {
     again = false;
     const began = performance.now();
     try {
-      const answer = await call(location.pathname);
-      take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      take(await whole());
     } catch {
       again = true; // the server may be away for a moment
       pause = 2000;
@@ -125,6 +155,22 @@ function follow(id) {
     look();
   });
   news.addEventListener("error", look);
+  if (document.getElementById("run-unread")) look();
+}
+
+/** The record of a run that is over, which the page came without. */
+async function read() {
+  try {
+    take(await whole());
+    say("What was recorded is there now");
+  } catch (error) {
+    const words = `What was recorded cannot be shown: ${/** @type {Error} */ (error).message}.`;
+    const again = button("Try again", read, { class: "small" });
+    document.getElementById("run-unread")?.replaceChildren(
+      h("div", { class: "body" }, h("div", { class: "notice failed", role: "alert" }, h("p", {}, shownText(words)), again)),
+    );
+  }
 }
 
 if (run?.hasAttribute("data-live")) follow(run.dataset.run ?? "");
+else if (document.getElementById("run-unread")) read();

@@ -390,7 +390,7 @@ function find(within) {
 }
 
 /** Go where the address points to. */
-function arrive() {
+export function arrive() {
   const found = /^#line-(\d+)$/.exec(location.hash);
   if (found) shown()?.go(Number(found[1]));
 }
