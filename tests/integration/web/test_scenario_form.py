@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -365,6 +366,35 @@ async def test_warnings_of_lint_stand_beside_the_field_and_do_not_refuse(
         await page.wait_for_url("**/scenarios/warned")
 
 
+async def test_what_is_told_of_a_rule_goes_along_when_it_moves(
+    site: Site, chromium: Browser
+) -> None:
+    """Before anybody checked again: a suggestion is for the rule that it was made for."""
+    said = {"validator": "pattern_match", "where": "executed_commands"}
+    both = [{**said, "label": "a", "pattern": "ping 10.0.0.1"}, {**said, "label": "b"}]
+    both[1]["pattern"] = "dig example"
+    await kept(site, "goes-along", validation=both)
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/goes-along/edit")
+        await expect(wrong(page, "validation[0].pattern")).to_contain_text("unescaped dot")
+        held = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await held.wait()
+            await route.continue_()
+
+        await page.route("**/validate*", hold)
+        await at(page, "validation[0].down").click()
+        trap = wrong(page, "validation[1].pattern")
+        await expect(wrong(page, "validation[0].pattern")).to_be_empty()
+        await trap.get_by_role("button", name="Use ping 10\\.0\\.0\\.1").click()
+        await expect(at(page, "validation[0].pattern")).to_have_value("dig example")
+        await expect(at(page, "validation[1].pattern")).to_have_value("ping 10\\.0\\.0\\.1")
+        held.set()
+        await expect(trap).to_be_empty()
+        await leave(page)
+
+
 async def test_rules_are_added_moved_duplicated_changed_and_removed_by_keyboard(
     site: Site, chromium: Browser
 ) -> None:
@@ -406,6 +436,118 @@ async def test_rules_are_added_moved_duplicated_changed_and_removed_by_keyboard(
         await at(page, "title").focus()
         await page.keyboard.press("Control+s")
         await page.wait_for_url("**/scenarios/keys")
+
+
+WATCHED = """() => {
+  const found = { made: [], moved: 0, gone: 0, other: [] };
+  window.watched = found;
+  for (const one of document.querySelectorAll("#fields *")) one.known = true;
+  const sets = (node) => node.nodeType !== 1 ? []
+    : [node, ...node.querySelectorAll("*")].filter((one) => one.localName === "fieldset");
+  window.watcher = new MutationObserver((records) => {
+    for (const { type, target, attributeName, addedNodes, removedNodes } of records) {
+      if (target.matches("[data-problems]") || attributeName === "aria-invalid") continue;
+      const own = target.closest("fieldset")?.id ?? "";
+      if (type === "attributes") found.other.push(`${own} ${attributeName}`);
+      for (const node of addedNodes) {
+        if (node.known) found.moved += 1;
+        else for (const set of sets(node)) found.made.push(set.id);
+        if (node.nodeType === 1 && own) found.other.push(`${own} ${node.localName}`);
+      }
+      for (const node of removedNodes) found.gone += Number(sets(node).length > 0);
+    }
+  });
+  const all = { subtree: true, childList: true, attributes: true };
+  watcher.observe(document.getElementById("fields"), all);
+}"""
+"""Notes which field sets are made, moved and removed, and what else changes but for problems."""
+NEWS = "new Promise((done) => setTimeout(() => { watcher.disconnect(); done(watched); }))"
+
+
+async def watched(page: Page, control: str, key: str = "Enter") -> dict[str, Any]:
+    """What changes in the form when a control gets a key."""
+    await at(page, control).focus()
+    await page.evaluate(WATCHED)
+    await page.keyboard.press(key)
+    found: dict[str, Any] = await page.evaluate(NEWS)
+    others = [one for one in found["other"] if one.split()[0] not in found["made"]]
+    return found | {"other": others}
+
+
+async def test_whatever_becomes_of_one_rule_the_fields_of_the_others_stay(
+    site: Site, chromium: Browser
+) -> None:
+    """In a form of many rules no other field set is made anew, whatever is done to one of them."""
+    every = [{**rule, "label": f"{n}"} for n in range(9) for rule in EVERYTHING["validation"]]
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/new")
+        await in_json(page, json.dumps({**EVERYTHING, "validation": every}))
+        await expect(page.locator("#status")).to_contain_text("1 error")
+        nothing: dict[str, Any] = {"made": [], "moved": 0, "gone": 0, "other": []}
+        assert await watched(page, "validation[7].label", "x") == nothing
+        assert await watched(page, "validation[7].pattern", "x") == nothing
+        found = await watched(page, "validation.add")
+        # The rule that was the last one can be moved down now.
+        last = {"made": ["validation[45].item"], "other": ["validation[44].item disabled"]}
+        assert found == nothing | last
+        names = ("id", "for", "data-path", "data-problems", "aria-describedby", "aria-labelledby")
+        numbers = {*names, "aria-label", "disabled"}
+        for control, key, change in (
+            ("validation[2].copy", "Enter", {"made": ["validation[3].item"]}),
+            ("validation[20].up", "Enter", {"moved": 1, "gone": 1}),
+            ("validation[30].label", "Alt+ArrowDown", {"moved": 1, "gone": 1}),
+            ("validation[3].remove", "Enter", {"gone": 1}),
+            ("validation[2].negate", "Space", {"made": ["validation[2].item"], "gone": 1}),
+        ):
+            found = await watched(page, control, key)
+            assert {one.split()[-1] for one in found["other"]} <= numbers, control
+            assert found | {"other": []} == nothing | change, control
+        await leave(page)
+
+
+ALIKE = """() => [...document.querySelectorAll("#fields *:not([data-problems] *)")].map((one) => {
+  const named = [...one.attributes].filter(({ name }) => name !== "aria-invalid");
+  const told = named.map(({ name, value }) => `${name}=${value}`).sort();
+  const text = one.children.length ? "" : one.matches("[data-problems]") ? "" : one.textContent;
+  return [one.localName, ...told, one.value ?? "", String(one.checked), text].join("|");
+})"""
+"""All that a form has, problems apart."""
+
+
+async def test_a_form_that_was_changed_is_the_form_of_its_json(
+    site: Site, chromium: Browser
+) -> None:
+    """Rules, steps and turns are numbered by their places, however they came there."""
+    chance = random.Random(7)
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/new")
+        await in_json(page, json.dumps(EVERYTHING))
+        script = """([places, chance]) => {
+          const own = "> .item-place > .item > .item-head > .item-actions > button:enabled";
+          const acts = places.map((place) => `[id='${place}.all']`).flatMap((all) =>
+            [...document.querySelectorAll(`${all} ${own}, ${all} > .actions > button`)],
+          ).filter((one) => !one.hidden);
+          const act = acts[Math.floor(chance * acts.length)];
+          const said = act.id;
+          act.click();
+          return said;
+        }"""
+        counts = "all => new Set(all.map(one => one.id)).size === all.length"
+        for _ in range(12):
+            acts = []
+            for _ in range(5):
+                turns = await page.locator(".items .items").evaluate_all(
+                    "all => all.map(one => one.dataset.path)"
+                )
+                places = ["validation", "setup", "ready", "files", "replies", *turns]
+                acts.append(await page.evaluate(script, [places, chance.random()]))
+                focused = await page.evaluate("document.activeElement.id")
+                assert focused, acts
+                assert await page.locator("#fields [id]").evaluate_all(counts), acts
+            before = await page.evaluate(ALIKE)
+            await text_of(page)
+            assert await page.evaluate(ALIKE) == before, acts
+        await leave(page)
 
 
 async def rules(page: Page) -> list[dict[str, Any]]:

@@ -26,11 +26,20 @@ export function h(tag, given = {}, ...children) {
 /**
  * A button that sends nothing.
  * @param {string} words
- * @param {() => void} act
+ * @param {(event: Event) => void} act
  * @param {Record<string, any>} [more]
  */
 export function button(words, act, more = {}) {
   return h("button", { type: "button", onclick: act, ...more }, words);
+}
+
+/**
+ * Have the part of the form made anew that an element is in; the field with this id wants the focus.
+ * @param {EventTarget | null} within
+ * @param {string} focus
+ */
+export function renew(within, focus) {
+  within?.dispatchEvent(new CustomEvent("opsdrill:renew", { bubbles: true, detail: focus }));
 }
 
 // The same as the server shows by a sign: what hides, turns round or moves text.

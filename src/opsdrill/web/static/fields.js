@@ -1,9 +1,9 @@
 // The kinds of fields. A spec such as `line("title", "Title")` makes the field of a path; it shows
 // what the scenario says there, and writes only what somebody changes.
 
-import { button, h, unseen } from "./dom.js";
+import { button, h, renew, unseen } from "./dom.js";
 import { Written, typedNumber, write } from "./json.js";
-import { copied, dotted, isObject } from "./scenario.js";
+import { dotted, isObject } from "./scenario.js";
 import { say } from "./page.js";
 
 /** @typedef {import("./scenario.js").Editor} Editor */
@@ -62,9 +62,9 @@ export function odd(editor, path, label) {
     { class: "field", "data-path": id },
     h("span", { class: "label" }, label),
     h("code", { class: "output" }, write(editor.get(path)).slice(0, 500)),
-    button("Remove this value", () => {
+    button("Remove this value", ({ currentTarget }) => {
       editor.set(path, undefined);
-      editor.told.redraw(id);
+      renew(currentTarget, dotted(path));
     }, { class: "small", id }),
     wrongs(path),
   );
@@ -185,7 +185,7 @@ export function check(name, label, kind = {}) {
     const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", id, checked: value }));
     box.addEventListener("change", () => {
       editor.set(path, box.checked === usual ? undefined : box.checked);
-      if (kind.redraws) editor.told.redraw(id);
+      if (kind.redraws) renew(box, box.id);
     });
     return h(
       "div",
@@ -224,11 +224,11 @@ export function choice(name, label, options, kind = {}) {
       select.value = now;
     };
     fill();
-    if (kind.ofHosts) editor.ofHosts.push(fill);
+    if (kind.ofHosts) editor.ofHosts.push({ control: select, fill });
     select.addEventListener("change", () => {
       if (kind.changed) kind.changed(editor, base, select.value);
       else editor.set(path, select.value === "" ? undefined : select.value);
-      if (kind.redraws) editor.told.redraw(dotted(path));
+      if (kind.redraws) renew(select, select.id);
     });
     return field(path, label, select, kind);
   };
@@ -296,7 +296,7 @@ export function chips(name, label, options, kind = {}) {
       place.replaceChildren(...(boxes.length ? boxes : [h("span", { class: "quiet" }, kind.none ?? "none")]));
     };
     fill();
-    if (kind.ofHosts) editor.ofHosts.push(fill);
+    if (kind.ofHosts) editor.ofHosts.push({ control: place, fill });
     return h(
       "div",
       { class: "field span", role: "group", "aria-labelledby": `${id}.label`, "data-path": id },
@@ -321,16 +321,17 @@ export function texts(name, label, kind) {
     const value = editor.get(path) ?? [];
     if (!Array.isArray(value)) return odd(editor, path, label);
     const id = dotted(path);
-    const add = () => {
+    /** @param {Event} event */
+    const add = ({ currentTarget }) => {
       editor.insert(path, editor.list(path).length, "");
-      editor.told.redraw(dotted([...path, editor.list(path).length - 1]));
+      renew(currentTarget, dotted([...path, editor.list(path).length - 1]));
     };
     const rows = value.map((text, index) => {
       const own = [...path, index];
-      const remove = button("Remove", () => {
+      const remove = button("Remove", ({ currentTarget }) => {
         editor.remove(path, index);
         const left = editor.list(path).length;
-        editor.told.redraw(left ? `${dotted([...path, Math.min(index, left - 1)])}.remove` : `${id}.add`);
+        renew(currentTarget, left ? `${dotted([...path, Math.min(index, left - 1)])}.remove` : `${dotted(path)}.add`);
         say(`${kind.one} ${index + 1} removed`);
       }, { class: "plain small", id: `${dotted(own)}.remove`, "aria-label": `Remove ${kind.one} ${index + 1}` });
       if (typeof text !== "string") return h("div", { class: "row" }, odd(editor, own, `${index + 1}`), remove);
@@ -342,7 +343,7 @@ export function texts(name, label, kind) {
         control.addEventListener("keydown", (event) => {
           if (event.key !== "Enter" || event.isComposing) return;
           event.preventDefault();
-          add();
+          add(event);
         });
       }
       return h("div", { class: "row field" }, h("div", { class: "row-line" }, control, remove), wrongs(own));
@@ -357,110 +358,6 @@ export function texts(name, label, kind) {
       wrongs(path),
     );
   };
-}
-
-/**
- * A list of objects, each with fields of its own, which can be moved, duplicated and removed.
- * @param {string} name
- * @param {object} how
- * @param {string} how.one what one of them is called, with a small letter
- * @param {(editor: Editor, path: Path) => Spec[]} how.fields
- * @param {{ words: string, item: () => Json, id?: string }[]} how.add
- * @param {string} [how.empty]
- * @param {string} [how.first] the field that has the focus in a new one
- * @param {(editor: Editor, path: Path) => HTMLElement | null} [how.aside]
- * @param {(editor: Editor, path: Path) => Spec[]} [how.top] fields in its head
- * @param {boolean} [how.redraws] other fields depend on it
- * @returns {Spec}
- */
-export function items(name, how) {
-  return (editor, base) => {
-    const path = [...base, name];
-    const id = dotted(path);
-    const value = editor.get(path) ?? [];
-    if (!Array.isArray(value)) return odd(editor, path, name);
-    const rows = value.map((item, index) => oneOf(editor, path, index, item, how, value.length));
-    const adds = how.add.map(({ words, item, id: own }, place) =>
-      button(words, () => {
-        editor.insert(path, editor.list(path).length, item());
-        const index = editor.list(path).length - 1;
-        editor.told.redraw(dotted([...path, index, ...(how.first ? [how.first] : [])]));
-        say(`${how.one} ${index + 1} added`);
-      }, { class: "small", id: own ?? `${id}.add${place || ""}` }),
-    );
-    return h(
-      "div",
-      { class: "items", "data-path": id, id: `${id}.all` },
-      !rows.length && how.empty ? h("p", { class: "quiet" }, how.empty) : null,
-      ...rows,
-      h("div", { class: "actions" }, ...adds),
-      wrongs(path),
-    );
-  };
-}
-
-/**
- * @param {Editor} editor
- * @param {Path} path
- * @param {number} index
- * @param {Json} item
- * @param {Parameters<typeof items>[1]} how
- * @param {number} count
- */
-function oneOf(editor, path, index, item, how, count) {
-  const own = [...path, index];
-  const id = dotted(own);
-  const named = `${how.one} ${index + 1}`;
-  /** @param {number} to @param {string} focus */
-  const move = (to, focus) => {
-    if (to < 0 || to >= count) return;
-    editor.move(path, index, to);
-    const end = to === 0 ? ".down" : to === count - 1 ? ".up" : focus;
-    editor.told.redraw(`${dotted([...path, to])}${end}`);
-    say(`${how.one} ${index + 1} is now ${how.one} ${to + 1}`);
-  };
-  const copy = () => {
-    editor.insert(path, index + 1, copied(editor.list(path)[index]));
-    editor.told.redraw(dotted([...path, index + 1, ...(how.first ? [how.first] : [])]));
-    say(`${named} duplicated`);
-  };
-  const remove = () => {
-    editor.remove(path, index);
-    const left = editor.list(path).length;
-    editor.told.redraw(left ? `${dotted([...path, Math.min(index, left - 1)])}.remove` : `${dotted(path)}.add`);
-    say(`${named} removed`);
-  };
-  const plain = { class: "plain small" };
-  const shape = isObject(item);
-  const body = shape ? how.fields(editor, own).map((spec) => spec(editor, own)) : [odd(editor, own, named)];
-  const part = h(
-    "fieldset",
-    { class: "item", "data-path": id, id: `${id}.item` },
-    h("legend", {}, `${named[0].toUpperCase()}${named.slice(1)}`),
-    h(
-      "div",
-      { class: "item-head" },
-      ...(shape && how.top ? how.top(editor, own).map((spec) => spec(editor, own)) : []),
-      h(
-        "div",
-        { class: "actions item-actions" },
-        count > 1 ? button("↑", () => move(index - 1, ".up"), { ...plain, id: `${id}.up`, "aria-label": `Move ${named} up`, disabled: index === 0 }) : null,
-        count > 1 ? button("↓", () => move(index + 1, ".down"), { ...plain, id: `${id}.down`, "aria-label": `Move ${named} down`, disabled: index === count - 1 }) : null,
-        button("Duplicate", copy, { ...plain, id: `${id}.copy`, "aria-label": `Duplicate ${named}` }),
-        button("Remove", remove, { ...plain, id: `${id}.remove`, "aria-label": `Remove ${named}` }),
-      ),
-    ),
-    h("div", { class: "fields" }, ...body),
-    wrongs(own),
-    shape && how.aside ? how.aside(editor, own) : null,
-  );
-  part.addEventListener("keydown", (event) => {
-    if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    move(event.key === "ArrowUp" ? index - 1 : index + 1, ".up");
-  });
-  return part;
 }
 
 /**

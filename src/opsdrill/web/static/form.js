@@ -33,7 +33,8 @@ const support = new SupportFiles(JSON.parse(form.dataset.files ?? "[]"), key || 
 let kept = area.value;
 /** As it was last kept. */
 let current = area.value;
-/** The text of the scenario as it is now. */
+/** The text of the scenario, but for what fields changed since: see `textNow`. */
+let outdated = false;
 const begun = area.value;
 /** The text of the version that was edited. */
 let inFields = "";
@@ -44,7 +45,7 @@ let problems = [];
 let attempted = false;
 let leaving = false;
 
-const editor = new Editor(null, { changed, redraw });
+const editor = new Editor(null, { changed, renewed });
 editor.files = () => support.names;
 lookAt(key);
 
@@ -57,31 +58,49 @@ const parts = sections({ fixedKey: Boolean(key), upload: support.field });
 
 /** Some value is another. */
 function changed() {
-  if (tab === "form") current = inFields = `${write(editor.value)}\n`;
+  if (tab === "form") outdated = true;
   for (const pane of fields.querySelectorAll("details.try[open]")) pane.dispatchEvent(new CustomEvent("opsdrill:changed"));
   checkSoon();
 }
 
-/**
- * Make the fields anew; what had the focus has it again, or the one that wants it.
- * @param {string} [focus]
- */
-function redraw(focus) {
-  const wanted = focus ?? document.activeElement?.id;
+/** The text of the scenario as it is now; written out only for whoever wants it. */
+function textNow() {
+  if (outdated) current = inFields = `${write(editor.value)}\n`;
+  outdated = false;
+  return current;
+}
+
+/** Make the fields anew; what had the focus has it again. */
+function redraw() {
+  const wanted = document.activeElement?.id;
   editor.ofHosts = [];
   fields.replaceChildren(
     h("nav", { class: "section-links", "aria-label": "Sections" }, ...parts.map(({ id, title }) => h("a", { href: `#${id}` }, title))),
-    ...parts.map(({ id, title, hint, specs }) =>
-      h(
-        "section",
-        { class: "card", "aria-labelledby": `${id}.title`, id },
-        h("header", {}, h("h2", { id: `${id}.title` }, title), hint ? h("span", { class: "quiet" }, hint) : null),
-        h("div", { class: "body fields" }, ...specs.map((spec) => spec(editor, []))),
-      ),
-    ),
+    ...parts.map(section),
   );
+  renewed(wanted);
+}
+
+/** A section, whose fields are made anew without those of the others. @param {typeof parts[0]} part */
+function section({ id, title, hint, specs }) {
+  const body = h("div", { class: "body fields" });
+  const fill = () => body.replaceChildren(...specs.map((spec) => spec(editor, [])));
+  fill();
+  body.addEventListener("opsdrill:renew", (event) => {
+    fill();
+    renewed(/** @type {CustomEvent} */ (event).detail);
+  });
+  const head = h("header", {}, h("h2", { id: `${id}.title` }, title), hint ? h("span", { class: "quiet" }, hint) : null);
+  return h("section", { class: "card", "aria-labelledby": `${id}.title`, id }, head, body);
+}
+
+/**
+ * Some fields were made anew.
+ * @param {string} [focus] the id of the one that wants the focus
+ */
+function renewed(focus) {
   show();
-  if (wanted) document.getElementById(wanted)?.focus();
+  if (focus) document.getElementById(focus)?.focus();
 }
 
 /** The JSON tab's text as fields; says where it cannot be read. */
@@ -109,7 +128,7 @@ function open(name) {
   if (name === tab) return true;
   if (name === "form" && !readText()) return false;
   tab = name;
-  if (name === "json") area.value = current;
+  if (name === "json") area.value = textNow();
   for (const [one, button] of Object.entries(tabs)) {
     button.setAttribute("aria-selected", String(one === name));
     button.tabIndex = one === name ? 0 : -1;
@@ -154,7 +173,7 @@ function show() {
     area.setAttribute("aria-invalid", String(shownNow.some((one) => one.severity === "error")));
   }
   const words = [counted(shownNow), hidden ? `${hidden} still empty` : ""].filter(Boolean).join(", ");
-  status.textContent = words || (current === kept && !support.touched ? "Nothing changed" : "No problems");
+  status.textContent = words || (textNow() === kept && !support.touched ? "Nothing changed" : "No problems");
   next.hidden = shownNow.length === 0;
 }
 
@@ -229,7 +248,7 @@ async function check() {
     const answer = await call(`/api/v1/scenarios/validate${whose ? `?key=${encodeURIComponent(whose)}` : ""}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: current,
+      body: textNow(),
       signal,
     });
     problems = (await answer.json()).problems.filter((/** @type {Problem} */ one) => !isAdded(one));
@@ -281,10 +300,10 @@ async function send() {
   const headers = key ? { "If-Match": tag } : {};
   if (support.changed) {
     headers["Content-Type"] = "application/zip";
-    return call("/api/v1/scenarios/import", { method: "POST", headers, body: await support.packed(current) });
+    return call("/api/v1/scenarios/import", { method: "POST", headers, body: await support.packed(textNow()) });
   }
   headers["Content-Type"] = "application/json";
-  return call(`/api/v1/scenarios${key ? `/${encodeURIComponent(key)}` : ""}`, { method: key ? "PUT" : "POST", headers, body: current });
+  return call(`/api/v1/scenarios${key ? `/${encodeURIComponent(key)}` : ""}`, { method: key ? "PUT" : "POST", headers, body: textNow() });
 }
 
 /** It cannot be saved: how many problems there are, and the first has the focus. */
@@ -339,9 +358,9 @@ async function meanwhile() {
   const answer = await call(path);
   const theirs = await answer.text();
   const theirTag = answer.headers.get("ETag") ?? "";
-  const body = new URLSearchParams({ text: current, base: form.dataset.number ?? "" });
+  const body = new URLSearchParams({ text: textNow(), base: form.dataset.number ?? "" });
   const page = await call(`/scenarios/${encodeURIComponent(key)}/meanwhile`, { method: "POST", body, headers: { "HX-Request": "true" } });
-  const mine = current;
+  const mine = textNow();
   const joint = joined(begun, theirs, mine);
   const both = new DOMParser().parseFromString(await page.text(), "text/html");
   const keep = () => {
@@ -399,6 +418,7 @@ function fill(text, itsTag, asKept) {
   tag = itsTag;
   kept = asKept;
   current = text;
+  outdated = false;
   area.value = text;
   if (tab === "form") {
     readText();
@@ -408,7 +428,7 @@ function fill(text, itsTag, asKept) {
 }
 
 addEventListener("beforeunload", (event) => {
-  if (!leaving && (current !== kept || support.touched)) event.preventDefault();
+  if (!leaving && (textNow() !== kept || support.touched)) event.preventDefault();
 });
 
 document.addEventListener("keydown", (event) => {

@@ -63,10 +63,17 @@ function told(problem, words, replace) {
     h("span", {}, severity === "error" ? "" : "Warning: ", `${words}.`),
     other ? ` Better: ${shown(other)}.` : null,
     better !== undefined
-      ? h("button", { type: "button", class: "small suggestion", onclick: () => replace(problem.path, better) }, "Use ", h("code", {}, shown(better)))
+      ? h("button", { type: "button", class: "small suggestion", onclick: (/** @type {Event} */ event) => replace(placeOf(event), better) }, "Use ", h("code", {}, shown(better)))
       : null,
     problem.code ? h("span", { class: "quiet" }, ` ${problem.code}`) : null,
   );
+}
+
+/** The path whose problems have a button among them; a rule may have moved since they were told.
+ * @param {Event} event */
+function placeOf(event) {
+  const place = /** @type {Element} */ (event.currentTarget).closest("[data-problems]");
+  return /** @type {HTMLElement} */ (place).dataset.problems ?? "";
 }
 
 /**

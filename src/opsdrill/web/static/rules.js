@@ -1,6 +1,7 @@
 // The Validation section: rules, each with the fields of its validator.
 
-import { area, check, chips, choice, hostChoice, items, line, number } from "./fields.js";
+import { area, check, chips, choice, hostChoice, line, number } from "./fields.js";
+import { items } from "./items.js";
 import { isObject } from "./scenario.js";
 import { tryIt } from "./try.js";
 

@@ -3,9 +3,22 @@
 import { Written } from "./json.js";
 
 /** @typedef {import("./json.js").Json} Json */
-/** @typedef {(string | number)[]} Path */
+/** @typedef {(string | number | Place)[]} Path */
 
 const PLAIN = /^[A-Za-z0-9_-]{1,100}$/;
+
+/** Where an item of a list stands, which changes as others come, go and move. */
+export class Place {
+  /** @param {number} index */
+  constructor(index) {
+    this.index = index;
+  }
+}
+
+/** A path as it is now. @param {Path} path @returns {(string | number)[]} */
+function now(path) {
+  return path.map((part) => (part instanceof Place ? part.index : part));
+}
 
 /**
  * `["validation", 2, "pattern"]` as the server writes it: `validation[2].pattern`.
@@ -13,7 +26,7 @@ const PLAIN = /^[A-Za-z0-9_-]{1,100}$/;
  */
 export function dotted(path) {
   let text = "";
-  for (const part of path) {
+  for (const part of now(path)) {
     if (typeof part === "number") text += `[${part}]`;
     else if (PLAIN.test(part)) text += text ? `.${part}` : part;
     else text += `[${JSON.stringify(part)}]`;
@@ -39,8 +52,8 @@ export function copied(value) {
 export class Editor {
   /**
    * @param {Json} value
-   * @param {{ changed: () => void, redraw: (focus?: string) => void }} told `changed`: some value is
-   *   another; `redraw`: there are other fields now, and the one with this id wants the focus
+   * @param {{ changed: () => void, renewed: (focus?: string) => void }} told `changed`: some value is
+   *   another; `renewed`: some fields were made anew, and the one with this id wants the focus
    */
   constructor(value, told) {
     this.value = value;
@@ -48,7 +61,8 @@ export class Editor {
     /** Fields of validators that a rule had before; a rule that gets one back has them again.
      * @type {WeakMap<object, Map<string, Json>>} */
     this.earlier = new WeakMap();
-    /** Brings what depends on the hosts up to date. @type {(() => void)[]} */
+    /** What brings a control that depends on the hosts up to date.
+     * @type {{ control: HTMLElement, fill: () => void }[]} */
     this.ofHosts = [];
     /** Rules whose Try it is open. @type {Set<object>} */
     this.tried = new Set();
@@ -60,7 +74,7 @@ export class Editor {
   get(path) {
     /** @type {any} */
     let found = this.value;
-    for (const part of path) {
+    for (const part of now(path)) {
       if (typeof part === "number" ? !Array.isArray(found) : !isObject(found)) return undefined;
       found = found[part];
     }
@@ -73,7 +87,7 @@ export class Editor {
    * @param {Json | undefined} value
    */
   set(path, value) {
-    const [last, ...rest] = [...path].reverse();
+    const [last, ...rest] = now(path).reverse();
     if (value === undefined) {
       const holder = this.get(rest.reverse());
       if (isObject(holder)) delete holder[last];
@@ -83,7 +97,7 @@ export class Editor {
     this.told.changed();
   }
 
-  /** What holds a value, made where it is not there. @param {Path} path @param {string} wanted @returns {any} */
+  /** What holds a value, made where it is not there. @param {(string | number)[]} path @param {string} wanted @returns {any} */
   holder(path, wanted) {
     let found = this.get(path);
     if (found !== undefined) return found;
@@ -122,6 +136,12 @@ export class Editor {
     const list = this.list(path);
     list.splice(to, 0, ...list.splice(from, 1));
     this.told.changed();
+  }
+
+  /** Bring what depends on the hosts up to date. */
+  hostsChanged() {
+    this.ofHosts = this.ofHosts.filter(({ control }) => control.isConnected);
+    for (const { fill } of this.ofHosts) fill();
   }
 
   /** The names of the scenario's hosts, each once. @returns {string[]} */

@@ -1,7 +1,8 @@
 // The sections of the form: every key of the scenario format has its place in one of them.
 
-import { button, h } from "./dom.js";
-import { area, check, choice, group, hostChoice, items, line, number, odd, textControl, texts, wrongs } from "./fields.js";
+import { button, h, renew } from "./dom.js";
+import { area, check, choice, group, hostChoice, line, number, odd, textControl, texts, wrongs } from "./fields.js";
+import { items } from "./items.js";
 import { say } from "./page.js";
 import { rules } from "./rules.js";
 import { dotted, isObject } from "./scenario.js";
@@ -61,6 +62,7 @@ const files = items("files", {
   one: "file",
   first: "from",
   empty: "No file is put on hosts.",
+  redraws: true,
   add: [{ words: "Put a file on hosts", item: () => ({ from: "", to: "" }) }],
   fields: () => [
     choice("from", "File", (editor) => editor.files().map((value) => ({ value })), { unknown: "not there" }),
@@ -83,9 +85,10 @@ const hosts = (editor) => {
     { class: "rows span", "data-path": "hosts" },
     rows.length ? null : h("p", { class: "quiet" }, "No host: only for scenarios whose steps and rules need none."),
     ...rows,
-    h("div", { class: "actions" }, button("Add a host", () => {
+    h("div", { class: "actions" }, button("Add a host", ({ currentTarget }) => {
       editor.insert(path, value.length, freeName(editor));
-      editor.told.redraw(`hosts[${editor.list(path).length - 1}].name`);
+      renew(currentTarget, `hosts[${editor.list(path).length - 1}].name`);
+      editor.hostsChanged();
     }, { class: "small", id: "hosts.add" })),
     wrongs(path),
   );
@@ -102,10 +105,11 @@ function freeName(editor) {
 /** @param {Editor} editor @param {any} host @param {number} index */
 function hostRow(editor, host, index) {
   const own = ["hosts", index];
-  const remove = button("Remove", () => {
+  const remove = button("Remove", ({ currentTarget }) => {
     editor.remove(["hosts"], index);
     const left = editor.list(["hosts"]).length;
-    editor.told.redraw(left ? `hosts[${Math.min(index, left - 1)}].remove` : "hosts.add");
+    renew(currentTarget, left ? `hosts[${Math.min(index, left - 1)}].remove` : "hosts.add");
+    editor.hostsChanged();
   }, { class: "plain small", id: `${dotted(own)}.remove`, "aria-label": `Remove host ${index + 1}` });
   const known = isObject(host);
   const [name, image] = known ? [host.name ?? "", host.image ?? ""] : [host, ""];
@@ -123,7 +127,7 @@ function hostRow(editor, host, index) {
   const controls = [["name", name, "Name"], ["image", image, "Image"]].map(([key, text, label]) => {
     const control = textControl(text, { code: true, placeholder: key === "image" ? "the lab's own" : "" }, (typed) => {
       put(key, typed);
-      for (const fill of editor.ofHosts) fill();
+      editor.hostsChanged();
     });
     if (key === "name") followed(editor, index, control);
     control.id = dotted([...own, key]);
@@ -151,7 +155,7 @@ function followed(editor, index, control) {
     const places = renamed(editor, old, name);
     if (!places) return;
     editor.told.changed();
-    for (const fill of editor.ofHosts) fill();
+    editor.hostsChanged();
     say(`${places} places name ${name} now`);
   });
 }

@@ -1,6 +1,6 @@
 // The support files that are kept with a scenario: there, added, removed; sent with it as one archive.
 
-import { button, h, shown } from "./dom.js";
+import { button, h, renew, shown } from "./dom.js";
 import { call, say } from "./page.js";
 import { dotted } from "./scenario.js";
 
@@ -36,7 +36,7 @@ export class SupportFiles {
       const folder = /** @type {HTMLInputElement} */ (h("input", { id: "upload-folder", class: "code", placeholder: "files/", autocomplete: "off" }));
       input.addEventListener("change", () => {
         for (const file of input.files ?? []) this.#add(`${folderOf(folder.value)}${file.name}`, file);
-        this.#told(editor, "upload", `${input.files?.length} files added`);
+        this.#told(editor, input, `${input.files?.length} files added`);
       });
       return h(
         "div",
@@ -64,13 +64,13 @@ export class SupportFiles {
       { class: "row-line" },
       link,
       h("span", { class: "quiet" }, `${file.size} bytes${file.content ? ", new" : ""}${used ? "" : ", not put on any host"}`),
-      used ? null : button("Put on hosts", () => {
+      used ? null : button("Put on hosts", ({ currentTarget }) => {
         editor.insert(["files"], editor.list(["files"]).length, { from: name, to: "" });
-        editor.told.redraw(dotted(["files", editor.list(["files"]).length - 1, "to"]));
+        renew(currentTarget, dotted(["files", editor.list(["files"]).length - 1, "to"]));
       }, { class: "small", "aria-label": `Put ${shown(name)} on hosts` }),
-      button("Remove", () => {
+      button("Remove", ({ currentTarget }) => {
         this.files.delete(name);
-        this.#told(editor, "upload", `${shown(name)} removed`);
+        this.#told(editor, currentTarget, `${shown(name)} removed`);
       }, { class: "plain small", "aria-label": `Remove the file ${shown(name)}` }),
     );
   }
@@ -80,11 +80,11 @@ export class SupportFiles {
     this.files.set(name, { size: content.size, content });
   }
 
-  /** @param {Editor} editor @param {string} focus @param {string} words */
-  #told(editor, focus, words) {
+  /** @param {Editor} editor @param {EventTarget | null} where @param {string} words */
+  #told(editor, where, words) {
     this.changed = this.touched = true;
     editor.told.changed();
-    editor.told.redraw(focus);
+    renew(where, "upload");
     say(words);
   }
 
