@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from opsdrill.cli.main import hand_down_no_ignoring
+
+# As our own program does: under `nohup`, or behind `&` in a script, programs would ignore signals.
+hand_down_no_ignoring()
 # No test measures time: machines are busy.
 settings.register_profile("opsdrill", deadline=None)
 settings.load_profile("opsdrill")
