@@ -29,6 +29,8 @@ import { Place, copied, dotted, isObject } from "./scenario.js";
  * @property {Record<"up" | "down" | "copy" | "remove", HTMLButtonElement>} acts
  */
 
+const MANY = 20;
+/** Items up to which all are laid out, in sight or not. */
 const NAMES = ["id", "for", "data-path", "data-problems", "aria-describedby", "aria-labelledby"];
 /** Attributes that have paths in them. */
 const NAMED = NAMES.map((name) => `[${name}]`).join(", ");
@@ -135,6 +137,7 @@ class Items {
   /** Tell every item where it stands now. */
   #number() {
     this.empty.toggleAttribute("hidden", this.rows.length > 0 || !this.how.empty);
+    this.all.classList.toggle("many", this.rows.length > MANY);
     this.rows.forEach((row, index) => {
       row.place.index = index;
       const from = /** @type {HTMLElement} */ (row.part.firstElementChild).dataset.path ?? "";
