@@ -56,9 +56,8 @@ def _values(
 ) -> dict[str, object]:
     whole = whole_run(service.place, service.store, run)
     found = known.lines(run, fresh=True) if wait else known.at_hand(run)
-    shown = (
-        [shown_line(line) for line in found.all[first : first + FIRST]] if found is not None else []
-    )
+    lines = () if found is None else found.all[first : first + FIRST]
+    shown = [shown_line(line) for line in lines]
     more = {"lines": shown, "first": first, "page": FIRST, "report": False}
     return run_values(whole, found) | more
 
