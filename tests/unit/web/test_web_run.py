@@ -124,14 +124,15 @@ async def test_what_only_the_record_tells_is_not_told_before_it_is_read(
     assert "being read" not in later and "not read yet" not in later
 
 
+@pytest.mark.parametrize("at_once", [0, 2_000_000])
 async def test_a_damaged_record_is_told_and_hides_no_verdict(
-    pages: Pages, monkeypatch: pytest.MonkeyPatch
+    pages: Pages, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     async with pages.logged_in() as (browser, csrf):
         browser.headers["x-csrf-token"] = csrf
         [run] = await started(browser, "bad")
         await over(browser, [run])
-        monkeypatch.setattr("opsdrill.app.lines.READ_AT_ONCE", 0)
+        monkeypatch.setattr("opsdrill.app.lines.READ_AT_ONCE", at_once)
 
         def record(run: str) -> JobRecord | None:
             raise StoreDamaged(f"the job record of run {run} cannot be read back")

@@ -15,7 +15,7 @@ from opsdrill.app import history
 from opsdrill.app.lines import MOST_FOUND, OpenRecords
 from opsdrill.app.regrade import regrading_in
 from opsdrill.app.whole_run import WholeRun, whole_run
-from opsdrill.errors import NotThere
+from opsdrill.errors import NotThere, StoreDamaged
 from opsdrill.grading.flips import Flip
 from opsdrill.model.host import HostAnswer
 from opsdrill.runner.regrader import Edited
@@ -55,7 +55,12 @@ def _values(
     service: Service, known: OpenRecords, run: str, first: int, *, wait: bool
 ) -> dict[str, object]:
     whole = whole_run(service.place, service.store, run)
-    found = known.lines(run, fresh=True) if wait else known.at_hand(run)
+    try:
+        found = known.lines(run, fresh=True) if wait else known.at_hand(run)
+    except StoreDamaged:
+        if wait:
+            raise
+        found = None  # the script asks again, and says it below the verdict
     lines = () if found is None else found.all[first : first + FIRST]
     shown = [shown_line(line) for line in lines]
     more = {"lines": shown, "first": first, "page": FIRST, "report": False}
