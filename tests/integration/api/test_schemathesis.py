@@ -6,6 +6,7 @@ No answer is a defect, and none is another than the document tells. Its links ar
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -56,10 +57,14 @@ CONFIG = {
 ENDLESS = "follow_runs"
 """Does not end by itself, and is followed apart."""
 SECONDS = 60
-OTHERS = 1
+DEPTH = int(os.environ.get("OPSDRILL_TEST_DEPTH", "1"))
+"""How many times as much is tried as on every change."""
+OTHERS = DEPTH
 """Calls of each operation and kind in a role that may not do everything."""
-OFTEN = 2
+OFTEN = 2 * DEPTH
 """The same of an admin."""
+WALKS = 8 * DEPTH
+STEPS = 10
 
 
 @dataclass
@@ -109,7 +114,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drilled]:
         serving(folder) as (_process, address, secret, _notes),
         Client(address, secret) as drills,
     ):
-        document = httpx.get(f"{address}/api/v1/openapi.json").json()
+        document = httpx.get(f"{address}/api/v1/openapi.json", timeout=HANGS).json()
         schema = schemathesis.openapi.from_dict(
             document, config=SchemathesisConfig.from_dict(CONFIG)
         )
@@ -315,7 +320,8 @@ def test_random_walks_along_the_links_meet_no_defect(server: Drilled) -> None:
 
     Machine.run(
         settings=settings(
-            max_examples=8, stateful_step_count=8, derandomize=True, database=None, deadline=None,
-            phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+            max_examples=WALKS, stateful_step_count=STEPS, derandomize=True,
+            database=None, deadline=None, phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
         )
     )  # fmt: skip
