@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from opsdrill.api.answers import told
+from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import needs
 from opsdrill.api.parameters import in_reach
 from opsdrill.api.problems import answers
@@ -21,7 +22,7 @@ from opsdrill.wire.comparisons import (
     SetTold,
 )
 
-router = APIRouter(tags=["comparisons"])
+router = APIRouter(tags=["comparisons"], route_class=ToTheLetter)
 
 
 @router.post(

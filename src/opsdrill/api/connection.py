@@ -19,7 +19,6 @@ CONNECTIONS = 2000
 """Connections at once; one more is ended at once. See `most_connections`."""
 HEAD_SECONDS = 10.0
 """How long the head of a request may take."""
-HEAD_BYTES = 32_768
 STALLED_SECONDS = 60.0
 """How long a client may take nothing of an answer that waits for it."""
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
+from starlette.types import Scope
 
 from opsdrill.api.attempts import counted_address
 from opsdrill.api.problems import Refused
@@ -62,11 +63,22 @@ def _gate(role: Role, upload: int | None) -> Callable[[Request, Served], Awaitab
     async def gate(request: Request, service: Served) -> None:
         if upload is not None:
             request.state.upload = upload
-        who = await admitted(request, service)
-        if not who.may(role):
-            raise Refused(403, f"this takes the role {role}, and {who.name} has {who.role}")
+        check_role(await admitted(request, service), role)
 
     return gate
+
+
+def check_role(who: Caller, role: Role | None) -> None:
+    """Refuse a caller whose role is too low. Raises Refused."""
+    if role is not None and not who.may(role):
+        raise Refused(403, f"this takes the role {role}, and {who.name} has {who.role}")
+
+
+def role_of(scope: Scope) -> Role | None:
+    """The role that the route of a request takes, once it is found; None: none is known."""
+    extra = getattr(scope.get("route"), "openapi_extra", None) or {}
+    role: Role | None = extra.get(ROLE_KEY)
+    return role
 
 
 async def admitted(request: HTTPConnection, service: Service) -> Caller:
@@ -105,9 +117,11 @@ def check_csrf(request: HTTPConnection, who: Caller, sent: str | None) -> None:
 
 
 async def _found(request: HTTPConnection, service: Service) -> Caller:
-    header = request.headers.get("authorization")
-    if header is not None:
-        scheme, _, secret = header.strip().partition(" ")
+    headers = request.headers.getlist("authorization")
+    if len(headers) > 1:  # somebody before us may have looked at the other one
+        raise Refused(400, "a request has one Authorization")
+    if headers:
+        scheme, _, secret = headers[0].strip().partition(" ")
         if scheme.lower() != "bearer" or not secret:
             raise unauthenticated("only `Authorization: Bearer TOKEN` is understood")
         return await by_token(request, service, secret.strip())

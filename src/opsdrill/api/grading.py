@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from opsdrill.api.answers import received, told, with_body
+from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import needs
 from opsdrill.api.known import Known, heavy, scenario_named
 from opsdrill.api.problems import answers, item
@@ -39,7 +40,7 @@ from opsdrill.wire.grading import (
 )
 from opsdrill.wire.scenarios import EXAMPLE
 
-router = APIRouter(tags=["grading"])
+router = APIRouter(tags=["grading"], route_class=ToTheLetter)
 
 GRADE_BYTES = 64 * 1024 * 1024
 RECORD_BYTES = 256 * 1024 * 1024

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opsdrill.api import problems
-from opsdrill.api.entry import OPEN, SAFE, known
+from opsdrill.api.entry import OPEN, SAFE, check_role, known, role_of
 from opsdrill.api.limits import BODY_BYTES, STRANGER_BYTES, Body
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.problems import Carried, Refused
@@ -26,6 +26,8 @@ from opsdrill.api.service import Service
 
 AT_ONCE = 1000
 """Requests that are worked on at once, those that follow events among them."""
+HEAD_BYTES = 32_768
+"""Bytes of a request's line and headers, however they came."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -85,7 +87,8 @@ class Guard:
             if (scope["method"], scope["path"]) in OPEN:
                 return STRANGER_BYTES
             try:
-                await known(connection, self._service)
+                who = await known(connection, self._service)
+                check_role(who, role_of(scope))
             except Refused:
                 raise
             except Exception as error:
@@ -108,6 +111,8 @@ class Guard:
         """Refuse what no route may get. Raises Refused."""
         if self._under_way > AT_ONCE:
             raise Refused(503, "too many requests at once; try again", headers={"Retry-After": "1"})
+        if _head_bytes(connection.scope) > HEAD_BYTES:
+            raise Refused(400, f"the head of a request has at most {HEAD_BYTES} bytes")
         if {"content-length", "transfer-encoding"} <= set(connection.headers):
             # Somebody before us may have seen another end of it than we do.
             raise Refused(
@@ -150,6 +155,11 @@ class _Answer:
 def _with_headers(message: Message) -> MutableMapping[str, Any]:
     message.setdefault("headers", [])
     return message
+
+
+def _head_bytes(scope: Scope) -> int:
+    line = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
+    return line + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
 
 
 def _host(connection: HTTPConnection) -> str:

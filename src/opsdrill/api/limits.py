@@ -59,6 +59,9 @@ class Body:
         if self._most is None:
             self._most = await self._admit()
         upload: int | None = self._state.get("upload")
+        most = self._most if upload is None else upload
+        if (self._length or 0) > most:
+            raise _large(most)  # before any of it has come
         if upload is not None:
             return await self._piece(upload)
         try:
@@ -91,8 +94,8 @@ class Body:
 
     def _count(self, message: Message, most: int) -> None:
         self._got += len(message.get("body", b""))
-        if max(self._got, self._length or 0) > most:
-            raise Refused(413, f"the body is too large; at most {most} bytes")
+        if self._got > most:
+            raise _large(most)
         self._done = not message.get("more_body", False)
 
 
@@ -136,6 +139,10 @@ def _length(headers: Headers) -> int | None:
 def _is_json(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
+
+
+def _large(most: int) -> Refused:
+    return Refused(413, f"the body is too large; at most {most} bytes")
 
 
 def _slow() -> Refused:

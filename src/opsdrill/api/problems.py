@@ -192,7 +192,7 @@ class _Told:
     async def of_validation(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         items = [_validation_item(found) for found in error.errors()[:_LISTED]]
-        first = f": {items[0].path} {items[0].message}".rstrip() if items else ""
+        first = f": {items[0].path or 'the body'} {items[0].message}" if items else ""
         return answer(request, 422, f"the request is refused{first}", errors=items)
 
 
@@ -294,8 +294,8 @@ def printable(text: str) -> str:
 def _validation_item(found: ErrorDetails) -> ProblemItem:
     """One of the framework's findings; of a body the path alone, else with where it was sent."""
     source, *rest = found["loc"]
-    if found["type"] == "json_invalid":
-        why = found.get("ctx", {}).get("error", "")
-        return ProblemItem(path="", message=printable(f"is not JSON: {why}"))
+    if source == "body" and not rest and isinstance(found.get("input"), bytes):
+        message = "is not said to be JSON; send it with `Content-Type: application/json`"
+        return ProblemItem(path="", message=message)
     where = [] if source == "body" else [source]
     return ProblemItem(path=printable(dotted([*where, *rest])), message=printable(worded(found)))

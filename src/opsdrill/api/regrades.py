@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 
 from opsdrill.api.answers import told
+from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.known import Known, KnownRegrades, heavy, scenario_named
 from opsdrill.api.parameters import in_reach
@@ -35,7 +36,7 @@ from opsdrill.wire.grading import (
     RunsWanted,
 )
 
-router = APIRouter(tags=["grading"])
+router = APIRouter(tags=["grading"], route_class=ToTheLetter)
 
 LOOK_SECONDS = 0.05
 """How often a regrade is looked at for somebody who waits."""

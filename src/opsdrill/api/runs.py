@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import TypeAdapter
 
 from opsdrill.api.answers import told
+from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.parameters import Cursor, Limit, Narrowed, RunId
 from opsdrill.api.problems import Refused, answers
@@ -22,7 +23,7 @@ from opsdrill.app.own_folders import own_folders
 from opsdrill.store.store import Order, StoredRun
 from opsdrill.wire.runs import RunDetail, RunList, RunRetried, RunsAsked, RunsStarted, RunTold
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=ToTheLetter)
 
 Sort = Annotated[
     Literal["-created_at", "created_at"], Query(description="The newest first, or the oldest.")

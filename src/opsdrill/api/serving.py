@@ -15,7 +15,8 @@ from fastapi import FastAPI
 from uvicorn import Config, Server
 
 from opsdrill.api.application import make_application
-from opsdrill.api.connection import HEAD_BYTES, Connection
+from opsdrill.api.connection import Connection
+from opsdrill.api.guard import HEAD_BYTES
 from opsdrill.api.service import LOOPBACK, Service
 from opsdrill.app.access import Access, Made
 from opsdrill.app.live import LiveEngine

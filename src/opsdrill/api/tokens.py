@@ -7,6 +7,7 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from opsdrill.api import entry
+from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.problems import answers
 from opsdrill.api.service import Served, Service
@@ -20,7 +21,7 @@ from opsdrill.wire.tokens import (
     TokenTold,
 )
 
-router = APIRouter()
+router = APIRouter(route_class=ToTheLetter)
 
 
 @router.get(

@@ -49,6 +49,13 @@ async def test_what_is_no_token_is_refused(api: Api, header: str, words: str) ->
     refused(await api.client().get("/api/v1/session", headers=headers), 401, words)
 
 
+async def test_a_request_has_one_token(api: Api) -> None:
+    """[A1.2] Of two a proxy may have looked at the other one."""
+    two = [(b"authorization", f"Bearer {api.secrets[role]}".encode()) for role in ("admin", "read")]
+    refused(await api.client().get("/api/v1/session", headers=two), 400, "one Authorization")
+    refused(await api.client().post("/api/v1/tokens", headers=two, json=ASKED), 400, "one Auth")
+
+
 async def test_the_scheme_is_written_in_any_way(api: Api) -> None:
     """[A1.2] As HTTP has it."""
     headers = {"Authorization": f"bEARER  {api.secrets['read']}"}
@@ -207,7 +214,7 @@ async def test_a_session_of_another_user_does_what_that_one_may(api: Api) -> Non
     headers = {"X-CSRF-Token": csrf}
     refused(await reader.post("/api/v1/tokens", json=ASKED, headers=headers), 403, "role admin")
     headers = {"X-CSRF-Token": admins}
-    refused(await reader.post("/api/v1/tokens", json=ASKED, headers=headers), 403, "CSRF")
+    refused(await reader.delete("/api/v1/session", headers=headers), 403, "CSRF")
 
 
 async def test_a_made_up_cookie_is_no_session(api: Api) -> None:

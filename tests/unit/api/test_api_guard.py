@@ -44,6 +44,14 @@ async def test_it_is_called_by_no_other_name(api: Api, host: str) -> None:
         refused(answer, 421, "this server is not called")
 
 
+async def test_a_head_has_a_limit(api: Api) -> None:
+    """[A5.3] Whatever part of it is large."""
+    client, large = api.client("read"), "x" * guard.HEAD_BYTES
+    for path, more in ((f"/{large}", {}), (f"/health?{large}", {}), ("/health", {"x": large})):
+        refused(await client.get(path, headers=more), 400, f"at most {guard.HEAD_BYTES} bytes")
+    assert (await client.get("/health", headers={"x": "x" * 30_000})).status_code == 200
+
+
 async def test_a_request_names_one_host(api: Api) -> None:
     """[A5.1]"""
     two = [(b"host", b"localhost"), (b"host", b"evil.example")]

@@ -82,6 +82,33 @@ async def test_a_body_that_is_no_json_is_told_so(api: Api) -> None:
         assert answer.json()["errors"]
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"name": "a", "role": "admin", "role": "read"}', "has the key 'role' twice"),
+        (b'{"name": "a", "role": "read", "expires_in_days": NaN}', "NaN"),
+        (b'{"name": "a",\n "role": read}', "2:10"),
+        (json.dumps({**ASKED, "name": "x" * 20_000})[:-1].encode() + b', "name": "y"}', "twice"),
+    ],
+)
+async def test_json_is_read_to_the_letter(api: Api, body: bytes, words: str) -> None:
+    """[A5.4, A6.1] Of a key that stands twice a proxy may have read the other one."""
+    answer = await api.client("admin").post("/api/v1/tokens", content=body, headers=JSON)
+    refused(answer, 422, words)
+    assert answer.json()["errors"]
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+async def test_json_that_is_not_said_to_be_json_is_told_what_to_say(
+    api: Api, kind: str | None
+) -> None:
+    """[A6.1] As curl sends it where it is told nothing."""
+    headers = {} if kind is None else {"content-type": kind}
+    body = json.dumps(ASKED).encode()
+    answer = await api.client("admin").post("/api/v1/tokens", content=body, headers=headers)
+    refused(answer, 422, "the body is not said to be JSON; send it with `Content-Type: appl")
+
+
 async def test_a_large_body_is_refused(api: Api) -> None:
     """[A5.3] By what its head says, or when so much has come."""
 
@@ -92,6 +119,9 @@ async def test_a_large_body_is_refused(api: Api) -> None:
 
     sent: list[int] = []
     client = api.client("admin")
+    long = {**JSON, "content-length": str(BODY_BYTES + 1)}
+    refused(await client.post("/api/v1/tokens", content=pieces(), headers=long), 413, "too large")
+    assert not sent  # nobody waits for what is not wanted
     whole = await client.post("/api/v1/tokens", content=b"x" * (BODY_BYTES + 1), headers=JSON)
     refused(whole, 413, f"at most {BODY_BYTES} bytes")
     refused(await client.post("/api/v1/tokens", content=pieces(), headers=JSON), 413, "too large")
@@ -115,6 +145,19 @@ async def test_nothing_is_read_of_who_is_not_known(api: Api) -> None:
 
     answer = await api.client().post("/api/v1/tokens", content=pieces(), headers=JSON)
     refused(answer, 401, "a token is needed")
+    assert read == []
+
+
+async def test_nothing_is_read_of_who_may_not(api: Api) -> None:
+    """[A1.3, A1.4] A role that is too low is told so first, not that the body is broken."""
+    read: list[int] = []
+
+    async def pieces() -> AsyncIterator[bytes]:
+        read.append(1)
+        yield b"{"
+
+    answer = await api.client("edit").post("/api/v1/tokens", content=pieces(), headers=JSON)
+    refused(answer, 403, "takes the role admin")
     assert read == []
 
 
