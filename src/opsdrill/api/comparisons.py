@@ -10,7 +10,7 @@ from opsdrill.api.entry import needs
 from opsdrill.api.parameters import in_reach
 from opsdrill.api.problems import answers
 from opsdrill.api.service import Served
-from opsdrill.app.comparison import Cell, Comparison, SetWanted, compare
+from opsdrill.app.comparison import Cell, Comparison, SetWanted, compare_asked
 from opsdrill.store.store import RunFilter
 from opsdrill.wire.comparisons import (
     CellTold,
@@ -35,23 +35,23 @@ router = APIRouter(tags=["comparisons"], route_class=ToTheLetter)
         "regressions first, with the rules that flipped. Runs in `error` are counted apart and "
         "are in no rate. Nothing is kept."
     ),
-    responses=answers(400, 404, 422),
+    responses=answers(422),
     **needs("read"),
 )
 async def compare_runs(asked: ComparisonAsked, service: Served) -> Response:
-    wanted = [_wanted(one) for one in asked.sets]
-    return told(_told(await service.call(compare, service.store, wanted, asked.by)))
+    wanted = [_wanted(one, f"sets[{index}]") for index, one in enumerate(asked.sets)]
+    return told(_told(await service.call(compare_asked, service.store, wanted, asked.by)))
 
 
-def _wanted(asked: SetAsked) -> SetWanted:
+def _wanted(asked: SetAsked, path: str) -> SetWanted:
     narrowed = RunFilter(
         scenario=asked.scenario,
         scenario_tag=asked.tag,
         agent=asked.agent,
         batch=asked.batch,
         labels=tuple(asked.labels.items()),
-        since=in_reach(asked.since, "since"),
-        until=in_reach(asked.until, "until"),
+        since=in_reach(asked.since, f"{path}.since"),
+        until=in_reach(asked.until, f"{path}.until"),
     )
     return SetWanted(asked.name, narrowed, tuple(asked.runs) if asked.runs else None)
 

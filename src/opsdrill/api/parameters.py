@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Path, Query
-from pydantic import AwareDatetime
 
 from opsdrill.api.problems import Refused
 from opsdrill.errors import Fault
+from opsdrill.model.fields import Instant
 from opsdrill.model.result import RunState, Verdict
 from opsdrill.store.store import RunFilter
 from opsdrill.wire.problems import ProblemItem
@@ -39,10 +39,10 @@ def narrowed(
         list[str] | None, Query(description="`NAME:VALUE`; a run must have all that are given.")
     ] = None,
     since: Annotated[
-        AwareDatetime | None, Query(description="Runs created then or later; with an offset.")
+        Instant | None, Query(description="Runs created then or later; with an offset.")
     ] = None,
     until: Annotated[
-        AwareDatetime | None, Query(description="Runs created before; with an offset.")
+        Instant | None, Query(description="Runs created before; with an offset.")
     ] = None,
 ) -> RunFilter:
     """What a listing of runs is narrowed to."""
@@ -56,8 +56,8 @@ def narrowed(
         fault=fault,
         batch=batch,
         labels=labels_of(label or []),
-        since=in_reach(since, "since"),
-        until=in_reach(until, "until"),
+        since=in_reach(since, "query.since"),
+        until=in_reach(until, "query.until"),
     )
 
 
@@ -70,20 +70,21 @@ def labels_of(written: list[str]) -> tuple[tuple[str, str], ...]:
     for text in written[: _LABELS + 1]:
         name, colon, value = text.partition(":")
         if not colon or not name or len(text) > 300:
-            raise _wrong("label", "must be NAME:VALUE")
+            raise wrong("query.label", "must be NAME:VALUE")
         pairs.append((name, value))
     if len(written) > _LABELS:
-        raise _wrong("label", f"may stand there {_LABELS} times at most")
+        raise wrong("query.label", f"may stand there {_LABELS} times at most")
     return tuple(pairs)
 
 
-def in_reach(moment: datetime | None, name: str) -> datetime | None:
-    """A moment that can be counted from 1970 on. Raises Refused."""
+def in_reach(moment: datetime | None, path: str) -> datetime | None:
+    """A moment that can be counted from 1970 on. Raises Refused, with the moment's path."""
     if moment is not None and not 2 <= moment.year <= 9998:
-        raise _wrong(name, "is no moment that a run can have")
+        raise wrong(path, "is no moment that a run can have")
     return moment
 
 
-def _wrong(name: str, message: str) -> Refused:
-    item = ProblemItem(path=f"query.{name}", message=message)
-    return Refused(422, f"the request is refused: query.{name} {message}", errors=[item])
+def wrong(path: str, message: str, *, hint: str | None = None) -> Refused:
+    """The refusal of a part of a request that the framework cannot know to be wrong."""
+    item = ProblemItem(path=path, message=message)
+    return Refused(422, f"the request is refused: {path} {message}", hint=hint, errors=[item])

@@ -15,7 +15,7 @@ from opsdrill.api.answers import told
 from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.known import Known, KnownRegrades, heavy, scenario_named
-from opsdrill.api.parameters import in_reach
+from opsdrill.api.parameters import in_reach, wrong
 from opsdrill.api.problems import Refused, answers
 from opsdrill.api.service import Served, Service
 from opsdrill.app.library import Library
@@ -76,7 +76,7 @@ async def regrade_runs(
     if not asked.preview and not who.may("edit"):
         raise Refused(403, f"keeping new grades takes the role edit, and {who.name} has {who.role}")
     if asked.runs is not None and asked.filter is not None:
-        raise Refused(422, "the request is refused: give `runs` or `filter`, not both")
+        raise wrong("filter", "cannot stand beside `runs`; give one of them")
     rules = await _rules(request, service, library, asked.rules)
     narrowed = _filter(asked.filter or RunsWanted())
     wish = Wish(asked.runs, narrowed, rules, asked.preview, who.name)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from opsdrill.app.history import there
 from opsdrill.app.run_sets import RunSet, chosen, filtered, mean_share, share
-from opsdrill.errors import UsageError
+from opsdrill.errors import InvalidInput, Problem, UsageError
 from opsdrill.model.result import RuleResult
 from opsdrill.store.store import RunFilter, RunRow, Store
 
@@ -119,6 +119,29 @@ def compare(store: Store, wanted: Sequence[SetWanted], by: Sequence[str]) -> Com
     warnings += [f"the runs of {key} did not all have the same rules" for key in changed]
     versions = {name: rules.most_versions(name) for name in sets}
     return Comparison(sets, versions, tuple(found), tuple(warnings))
+
+
+def compare_asked(store: Store, wanted: Sequence[SetWanted], by: Sequence[str]) -> Comparison:
+    """As `compare`, for sets that a request names.
+
+    Raises:
+        InvalidInput: sets of one name, runs that are not there; all of them with their paths.
+    """
+    names = [one.name for one in wanted]
+    problems = [
+        Problem(f"sets[{index}].name", "is the name of another set too")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    problems += [
+        Problem(f"sets[{index}].runs[{place}]", f"there is no run {run[:100]!r}")
+        for index, one in enumerate(wanted)
+        for place, run in enumerate(one.runs or ())
+        if run not in store.find(run)
+    ]
+    if problems:
+        raise InvalidInput("the request is refused", problems)
+    return compare(store, wanted, by)
 
 
 def _lines(sets: Mapping[str, RunSet], by: Sequence[str]) -> dict[Key, dict[str, Cell | None]]:

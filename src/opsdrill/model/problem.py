@@ -253,7 +253,8 @@ def _bounds(kind: str, context: dict[str, Any]) -> str | None:
         case "string_too_long":
             return f"must have at most {context['max_length']} characters"
         case "too_short":
-            return "must not be empty"
+            least = context["min_length"]
+            return "must not be empty" if least == 1 else f"must have at least {least} items"
         case "too_long":
             return (
                 f"must have at most {context['max_length']} items, not {context['actual_length']}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
+from opsdrill.model.fields import Instant
 from opsdrill.wire.body import Asked, Told
 from opsdrill.wire.runs import Labels, Word
 
@@ -22,8 +23,8 @@ class SetAsked(Asked):
     labels: Labels = Field(default={})
     runs: list[Word] | None = Field(default=None, min_length=1, max_length=200)
     """These very runs."""
-    since: AwareDatetime | None = Field(default=None, strict=False)
-    until: AwareDatetime | None = Field(default=None, strict=False)
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 class ComparisonAsked(Asked):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from opsdrill.errors import Fault
+from opsdrill.model.fields import Instant
 from opsdrill.model.job import Coverage
 from opsdrill.model.result import Result, Verdict
 from opsdrill.model.rules import Where
@@ -127,8 +128,8 @@ class RunsWanted(Asked):
     fault: Fault | None = None
     batch: Word | None = None
     labels: dict[Word, LabelValue] = Field(default_factory=dict, max_length=20)
-    since: AwareDatetime | None = Field(default=None, strict=False)
-    until: AwareDatetime | None = Field(default=None, strict=False)
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 class RegradeAsked(Asked):

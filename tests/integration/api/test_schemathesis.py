@@ -16,7 +16,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis.checks import not_a_server_error
+from schemathesis.checks import CheckContext, not_a_server_error
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
@@ -41,7 +41,14 @@ from opsdrill.wire.scenarios import EXAMPLE
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 AnyCase: TypeAlias = Case[Any]
 
+
+def what_is_wrong_is_named(_context: CheckContext, response: Response, _case: AnyCase) -> None:
+    """[A6.1] What breaks its format is told with its places."""
+    assert response.status_code != 422 or response.json()["errors"], response.text
+
+
 CHECKS = [
+    what_is_wrong_is_named,
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,

@@ -50,3 +50,4 @@ async def test_an_operation_tells_its_errors_in_the_one_shape(
         assert ProblemDetails.model_validate(answer.json()).status == answer.status_code
         assert str(answer.status_code) in operation["responses"], answer.text
         assert answer.status_code < 500
+        assert answer.json()["errors"] or answer.status_code != 422, answer.text

@@ -96,6 +96,7 @@ async def test_runs_are_listed_by_what_is_asked(api: Api) -> None:
     [
         ("limit", "0"), ("limit", "201"), ("cursor", "nonsense"), ("state", "dead"),
         ("verdict", "so-so"), ("since", "2026-01-01T00:00:00"), ("since", "yesterday"),
+        ("since", "0.5"),
         ("since", "0001-01-01T00:00:00+00:00"), ("label", "team"), ("sort", "verdict"),
         ("until", "9999-12-31T23:59:59-12:00"),
     ],
@@ -346,10 +347,25 @@ async def test_sets_of_runs_are_compared_regressions_first(api: Api) -> None:
     assert (await client.post("/api/v1/comparisons", json=same)).json()["lines"][0][
         "change"
     ] == "same"
-    lost = {"sets": [{"name": "a", "runs": ["nothing"]}, {"name": "b"}]}
-    assert (await client.post("/api/v1/comparisons", json=lost)).status_code == 404
-    twice = {"sets": [{"name": "a"}, {"name": "a"}]}
-    assert (await client.post("/api/v1/comparisons", json=twice)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("sets", "paths"),
+    [
+        ([{"name": "a", "runs": ["nothing"]}, {"name": "b"}], ["sets[0].runs[0]"]),
+        ([{"name": "a"}, {"name": "a"}], ["sets[1].name"]),
+        ([{"name": "a"}], ["sets"]),
+        ([{"name": "a"}, {"name": "b", "since": 0.5}], ["sets[1].since"]),
+        ([{"name": "a"}, {"name": "b", "since": "0001-01-01T00:00:00Z"}], ["sets[1].since"]),
+    ],
+)
+async def test_what_is_wrong_with_a_comparison_has_its_path(
+    api: Api, sets: list[dict[str, object]], paths: list[str]
+) -> None:
+    """[A6.1]"""
+    answer = await api.client("read").post("/api/v1/comparisons", json={"sets": sets})
+    assert answer.status_code == 422
+    assert [item["path"] for item in answer.json()["errors"]] == paths
 
 
 async def test_a_trend_keeps_errors_apart(api: Api) -> None:
