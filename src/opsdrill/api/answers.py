@@ -90,7 +90,7 @@ def unchanged(has: frozenset[str], etag: str) -> Response | None:
 def _tags(header: str, *, strict: bool = True) -> list[tuple[bool, str]]:
     found: list[tuple[bool, str]] = []
     at = 0
-    while at < len(header) and len(found) < _TAGS:
+    while (at < len(header) or not found) and len(found) < _TAGS:
         tag = _TAG.match(header, at)
         if tag is None:
             if strict:

@@ -16,7 +16,9 @@ from opsdrill.api.guard import HEADERS
 from opsdrill.api.problems import MEDIA, details
 
 CONNECTIONS = 2000
-"""Connections at once; one more is ended at once. See `most_connections`."""
+"""Connections at once; past them those are ended that ask for nothing. See `most_connections`."""
+ROOM = 50
+"""Connections that are ended together, so that room need not be looked for each time."""
 HEAD_SECONDS = 10.0
 """How long the head of a request may take."""
 STALLED_SECONDS = 60.0
@@ -34,10 +36,14 @@ class Connection(H11Protocol):
 
     _head: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
+    _asked = False
+    _since = 0.0
+    """When it was last heard of: it began, or an answer was over."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
-        if len(self.connections) > most_connections():
+        self._since = self.loop.time()
+        if len(self.connections) > most_connections() and not self._room():
             self.transport.abort()
             return
         self._wait_for_head()
@@ -57,6 +63,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._asked, self._since = True, self.loop.time()
         self._end_waiting()  # what follows is bounded by the server itself, until data comes
 
     def pause_writing(self) -> None:
@@ -87,6 +94,22 @@ class Connection(H11Protocol):
         ):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    def _room(self) -> bool:
+        """End connections that ask for nothing: first such as never did, the oldest first.
+
+        Who only holds connections open keeps nobody from working.
+        """
+        idle = [
+            each
+            for each in self.connections
+            if isinstance(each, Connection) and each is not self and not each._under_way()
+        ]
+        idle.sort(key=lambda each: (each._asked, each._since))
+        for each in idle[:ROOM]:
+            self.connections.discard(each)
+            each.transport.abort()
+        return bool(idle)
 
     def _under_way(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

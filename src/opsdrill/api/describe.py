@@ -90,7 +90,7 @@ def _complete(method: str, operation: dict[str, Any]) -> None:
     role = operation.get(ROLE_KEY)
     statuses = {*EVERY}
     if role is not None:
-        statuses |= {*GATED}
+        statuses |= {*GATED, 422}  # a query is checked before it is read
         operation["security"] = [{"token": []}, {"session": []}]
         operation["description"] = f"{operation.get('description', '')}\n\nRole: `{role}`.".strip()
     if method != "get":

@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from opsdrill.api.attempts import counted_address
+from opsdrill.api.parameters import check_query
 from opsdrill.api.problems import Refused
 from opsdrill.api.service import Served, Service
 from opsdrill.app.access import Admitted, Caller, Denied, Role, digest
@@ -64,6 +65,7 @@ def _gate(role: Role, upload: int | None) -> Callable[[Request, Served], Awaitab
         if upload is not None:
             request.state.upload = upload
         check_role(await admitted(request, service), role)
+        check_query(request)
 
     return gate
 

@@ -26,6 +26,8 @@ from opsdrill.api.service import Service
 
 AT_ONCE = 1000
 """Requests that are worked on at once, those that follow events among them."""
+STRANGERS = 100
+"""Bodies at once of those who are not known; so they cannot take all the places."""
 HEAD_BYTES = 32_768
 """Bytes of a request's line and headers, however they came."""
 HEADERS = {
@@ -60,6 +62,7 @@ class Guard:
         self._service = service
         self._metrics = metrics
         self._under_way = 0
+        self._strangers = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,9 +85,17 @@ class Guard:
         self, connection: HTTPConnection, receive: Receive, answer: _Answer
     ) -> None:
         scope = connection.scope
+        strange = 0
 
         async def admit() -> int:
+            nonlocal strange
             if (scope["method"], scope["path"]) in OPEN:
+                if self._strangers >= STRANGERS:
+                    raise Refused(
+                        503, "too many log in at once; try again", headers={"Retry-After": "5"}
+                    )
+                strange = 1
+                self._strangers += 1
                 return STRANGER_BYTES
             try:
                 who = await known(connection, self._service)
@@ -106,6 +117,8 @@ class Guard:
             if answer.status is not None:
                 raise  # half an answer is out: the server ends the connection
             await problems.unforeseen(connection, error)(scope, receive, answer)
+        finally:
+            self._strangers -= strange
 
     def _check(self, connection: HTTPConnection) -> None:
         """Refuse what no route may get. Raises Refused."""

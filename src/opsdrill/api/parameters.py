@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, get_args, get_origin
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Path, Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 
 from opsdrill.api.problems import Refused
 from opsdrill.errors import Fault
 from opsdrill.model.fields import Instant
+from opsdrill.model.problem import dotted
 from opsdrill.model.result import RunState, Verdict
 from opsdrill.store.store import RunFilter
 from opsdrill.wire.problems import ProblemItem
@@ -23,6 +27,7 @@ BatchId = Annotated[str, Path(max_length=200, examples=["20261130-231217-0a1b2c3
 
 _Text = Annotated[str | None, Query(max_length=200)]
 _LABELS = 20
+_KNOWN: dict[str, dict[str, bool]] = {}
 
 
 def narrowed(
@@ -82,6 +87,43 @@ def in_reach(moment: datetime | None, path: str) -> datetime | None:
     if moment is not None and not 2 <= moment.year <= 9998:
         raise wrong(path, "is no moment that a run can have")
     return moment
+
+
+def check_query(request: Request) -> None:
+    """Refuse what an address does not know, and what stands there twice that may stand there once.
+
+    A filter that is misspelt would let everything through.
+
+    Raises:
+        Refused: 422.
+    """
+    sent = [name for name, _ in request.query_params.multi_items()]
+    if not sent:
+        return
+    known = _known(request.scope["route"])
+    for name in sent:
+        path = dotted(("query", name))
+        if name not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise wrong(path, f"is no parameter of this address; known: {names}")
+        if not known[name] and sent.count(name) > 1:
+            raise wrong(path, "may stand there once")
+
+
+def _known(route: APIRoute) -> dict[str, bool]:
+    """The parameters that a route has in its query, and whether they may stand there often."""
+    found = _KNOWN.get(route.unique_id)
+    if found is None:
+        found = _KNOWN[route.unique_id] = dict(_parameters(route.dependant))
+    return found
+
+
+def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    for field in dependant.query_params:
+        kind = field.field_info.annotation
+        yield field.alias, any(get_origin(each) is list for each in (kind, *get_args(kind)))
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
 
 
 def wrong(path: str, message: str, *, hint: str | None = None) -> Refused:

@@ -146,15 +146,37 @@ def with_stream(content: object, service: Service) -> FastAPI:
     return application
 
 
+async def test_who_only_holds_connections_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[A5.6] The oldest of those that never asked for anything goes first."""
+    monkeypatch.setattr(connection, "CONNECTIONS", 3)
+    monkeypatch.setattr(connection, "ROOM", 1)
+    async with served(tmp_path) as server:
+        pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        (asked, writer), *silent = pairs
+        writer.write(GET + b"\r\n")
+        assert b"200" in await asked.readline()
+        for reader, _ in silent:
+            assert b" 200 " in await server.said(GET + b"Connection: close\r\n\r\n")
+            assert await to_the_end(reader) == b""
+            pairs.append(await asyncio.open_connection("127.0.0.1", server.port))
+        writer.write(GET + b"Connection: close\r\n\r\n")
+        assert (await to_the_end(asked)).count(b" 200 ") == 1
+        for _, each in pairs:
+            each.close()
+
+
 async def test_more_connections_than_are_taken_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[A5.6] Those that are there go on, and when one leaves another may come."""
+    """[A5.6] Those that work go on, and when one leaves another may come."""
     monkeypatch.setattr(connection, "CONNECTIONS", 2)
     async with served(tmp_path) as server:
         pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        events = f"GET /api/v1/events HTTP/1.1\r\nAuthorization: Bearer {server.secret}\r\n"
         for reader, writer in pairs:
-            writer.write(GET + b"\r\n")
+            writer.write(f"{events}Host: localhost\r\n\r\n".encode())
             assert b"200" in await reader.readline()
         assert await server.said(GET + b"Connection: close\r\n\r\n") == b""
         for _, writer in pairs:

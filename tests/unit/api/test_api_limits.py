@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.api.conftest import Api
 from tests.unit.api.test_api_entry import ASKED, refused
 
-from opsdrill.api import limits
+from opsdrill.api import guard, limits
 from opsdrill.api.entry import needs
 from opsdrill.api.limits import BODY_BYTES, DEPTH, STRANGER_BYTES, too_deep
 from opsdrill.app.access import Access
@@ -183,6 +183,28 @@ async def test_a_login_is_short(api: Api) -> None:
     body = json.dumps({"token": "x" * STRANGER_BYTES}).encode()
     answer = await api.client().post("/api/v1/session", content=body, headers=JSON)
     refused(answer, 413, f"at most {STRANGER_BYTES} bytes")
+
+
+async def test_those_who_are_not_known_do_not_take_all_places(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[A5.6] Logins that do not come, that is; when one is over another may come."""
+    monkeypatch.setattr(guard, "STRANGERS", 1)
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        begun.set()
+        await end.wait()
+        yield json.dumps({"token": api.secrets["read"]}).encode()
+
+    login = {"token": api.secrets["admin"]}
+    first = asyncio.create_task(api.client().post("/api/v1/session", content=slow(), headers=JSON))
+    await begun.wait()
+    refused(await api.client().post("/api/v1/session", json=login), 503, "too many log in")
+    assert (await api.client("read").get("/api/v1/session")).status_code == 200
+    end.set()
+    assert (await first).status_code == 201
+    assert (await api.client().post("/api/v1/session", json=login)).status_code == 201
 
 
 @pytest.fixture

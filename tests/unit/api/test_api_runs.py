@@ -416,3 +416,26 @@ async def test_a_run_deleted_before_it_began_is_over(api: Api) -> None:
     async with asyncio.timeout(20):
         while await api.service.engine.list():
             await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "words"),
+    [
+        ("/api/v1/runs?scenarios=drill", "query.scenarios", "no parameter"),
+        ("/api/v1/runs?verdict=failed&verdict=passed", "query.verdict", "once"),
+        ("/api/v1/runs?%00=1", 'query["\\u0000"]', "no parameter"),
+        ("/api/v1/tokens?limit=5", "query.limit", "known: none"),
+    ],
+)
+async def test_a_query_is_read_to_the_letter(api: Api, address: str, path: str, words: str) -> None:
+    """[A6.1] A filter that is misspelt lets nothing through, rather than everything."""
+    answer = await api.client("admin").get(address)
+    assert answer.status_code == 422
+    [item] = answer.json()["errors"]
+    assert item["path"] == path
+    assert words in item["message"]
+
+
+async def test_what_may_stand_in_a_query_often_may(api: Api) -> None:
+    answer = await api.client("read").get("/api/v1/runs?label=a:1&label=b:2&limit=5")
+    assert (answer.status_code, answer.json()["count"]) == (200, 0)

@@ -148,6 +148,8 @@ async def test_two_editors_do_not_overwrite_each_other(api: Api) -> None:
     patched = await two.patch(url, json={"title": "By two"}, headers={"If-Match": etag})
     assert patched.status_code == 412
     assert (await two.delete(url, headers={"If-Match": etag})).status_code == 412
+    none = await two.delete(url, headers={"If-Match": ""})
+    assert none.status_code == 400
     weak = await two.delete(url, headers={"If-Match": f"W/{first.headers['etag']}"})
     assert weak.status_code == 412
     assert (await one.get(url)).json()["scenario"]["title"] == "By one"
