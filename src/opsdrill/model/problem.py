@@ -200,6 +200,10 @@ _KINDS = {
     "string_type": "must be a text",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
     "tuple_type": "must be a list",
@@ -236,7 +240,8 @@ def _message(item: ErrorDetails, value: object) -> str:
 
 _SHOWING = (
     "literal_error", "string_pattern_mismatch", "greater_than_equal", "greater_than",
-    "less_than_equal", "int_from_float", *_OURS_WITH_INPUT,
+    "less_than_equal", "int_from_float", "int_parsing", "float_parsing", "bool_parsing",
+    *_OURS_WITH_INPUT,
 )  # fmt: skip
 
 

@@ -136,6 +136,26 @@ async def test_a_parameter_that_cannot_be_names_itself(failing: Api) -> None:
     assert [item["path"] for item in answer.json()["errors"]] == ["query.number"]
 
 
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/api/v1/runs?limit=many", "query.limit must be a whole number, not 'many'"),
+        ("/api/v1/runs?limit=0", "query.limit must be at least 1, not '0'"),
+        ("/api/v1/runs/x/evidence/0x1", "path.number must be a whole number, not '0x1'"),
+        ("/api/v1/regrades/x?wait=long", "query.wait must be a number, not 'long'"),
+        ("/api/v1/runs?since=2026-01-01", "query.since is not a time like 2026-01-31T12:00:00Z"),
+        ("/api/v1/runs?state=dead", "query.state must be one of planned, running,"),
+    ],
+)
+async def test_a_parameter_that_cannot_be_is_told_in_our_words(
+    api: Api, address: str, words: str
+) -> None:
+    """[A6.1]"""
+    answer = await api.client("read").get(address)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(f"the request is refused: {words}")
+
+
 async def test_so_many_mistakes_are_listed_and_no_more(failing: Api) -> None:
     """[A6.1] An answer is no larger for a body that is wrong everywhere."""
     answer = await failing.client("read").post("/rules", json={"rules": ["x"] * 5000})
