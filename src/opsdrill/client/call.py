@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from opsdrill.client.refusals import Unreachable
 from opsdrill.client.uploads import Upload
 from opsdrill.errors import UsageError
+from opsdrill.model.problem import from_validation
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -62,7 +63,7 @@ class Call(Generic[T]):
         return replace(self, query={**self.query, "cursor": cursor})
 
     def parameters(self) -> httpx.QueryParams:
-        """The query as it is sent."""
+        """The query as it is sent. Raises UsageError."""
         found: list[tuple[str, str | int | float | bool | None]] = []
         for name, value in self.query.items():
             if value is None:
@@ -117,9 +118,8 @@ def asked(kind: type[M], values: Mapping[str, object]) -> M:
     try:
         return kind.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{where}: {first['msg']}".removeprefix(": ")) from None
+        (_, first), *_ = from_validation(error)
+        raise UsageError(str(first)) from None
 
 
 def address(template: str, *parts: str | int) -> str:
@@ -146,4 +146,10 @@ def _written(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, datetime):
         return value.isoformat()
-    return str(value)
+    text = str(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{text!r} is no text") from None
+    return text

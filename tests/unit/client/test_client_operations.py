@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import pytest
 from tests.structure.operations import openapi
 
 import opsdrill.client
+from opsdrill.client import batches, runs
 from opsdrill.client.call import Call
 from opsdrill.client.operation import Operation, Pages, Stream
 from opsdrill.client.operations import Operations
 from opsdrill.client.runs import Filters
 from opsdrill.client.streams import Following
+from opsdrill.errors import UsageError
 
 ROOM = Path(opsdrill.client.__file__).parent
 OWN = ("opsdrill.client", "opsdrill.errors", "opsdrill.model", "opsdrill.wire")
@@ -106,3 +109,22 @@ def test_the_client_needs_nothing_of_the_server() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("opsdrill"):
                 assert (node.module or "").startswith(OWN), (path.name, node.module)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: runs.start_runs(["s"], ["a"], repeat=0), "repeat must be at least 1"),
+        (lambda: batches.compare_runs([{"name": "a"}]), "sets must have at least 2 items"),
+        (lambda: runs.list_runs(scenario="a\udcff").parameters(), "'a\\udcff' is no text"),
+        (lambda: runs.read_run("a\udcff"), "'a\\udcff' is no text"),
+        (lambda: runs.read_run(".."), "'..' names nothing"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_told_before_it_is_sent(
+    call: Callable[[], object], words: str
+) -> None:
+    """In the words of the API; a text that has no bytes may come from the name of a file."""
+    with pytest.raises(UsageError) as refused:
+        call()
+    assert str(refused.value).startswith(words)
