@@ -33,7 +33,7 @@ EVERY = (400, 421, 500, 503)
 """Errors that any request may meet: no host named, another one's name, our fault, no store."""
 GATED = (401, 403, 429)
 """Errors of a request that takes a role."""
-WITH_BODY = (408, 413, 422)
+WITH_BODY = (408, 413, 415, 422)
 _FRAMEWORKS = ("HTTPValidationError", "ValidationError")
 """Shapes of errors that the framework would give, and that we do not."""
 

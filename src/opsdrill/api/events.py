@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 from starlette.types import Receive, Scope, Send
 
+from opsdrill.api.connection import most_connections
 from opsdrill.api.entry import Who, needs
 from opsdrill.api.parameters import RunId
 from opsdrill.api.problems import Refused, answers
@@ -133,7 +134,9 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, service: Service, caller: str, news: AsyncIterator[News | None]) -> None:
-        self._place = service.engine.followers.admitted(caller)
+        # Whoever does not follow needs connections too.
+        room = most_connections() // 2
+        self._place = service.engine.followers.admitted(caller, room)
         super().__init__(
             _written(news), headers={"cache-control": "no-store", "x-accel-buffering": "no"}
         )

@@ -25,7 +25,7 @@ from opsdrill.api.problems import Carried, Refused
 from opsdrill.api.service import Service
 
 AT_ONCE = 1000
-"""Requests that are worked on at once, those that follow events among them."""
+"""Requests that are worked on at once, beside those that follow events."""
 STRANGERS = 100
 """Bodies at once of those who are not known; so they cannot take all the places."""
 HEAD_BYTES = 32_768
@@ -122,7 +122,7 @@ class Guard:
 
     def _check(self, connection: HTTPConnection) -> None:
         """Refuse what no route may get. Raises Refused."""
-        if self._under_way > AT_ONCE:
+        if self._under_way - self._service.engine.followers.count > AT_ONCE:
             raise Refused(503, "too many requests at once; try again", headers={"Retry-After": "1"})
         if _head_bytes(connection.scope) > HEAD_BYTES:
             raise Refused(400, f"the head of a request has at most {HEAD_BYTES} bytes")

@@ -43,6 +43,7 @@ class Body:
         self._admit = admit
         self._length = _length(headers)
         self._there = self._length not in (None, 0) or "transfer-encoding" in headers
+        self._encoding = headers.get("content-encoding", "").strip().lower()
         self._json = _is_json(headers.get("content-type", ""))
         self._most: int | None = None
         self._got = 0
@@ -62,6 +63,8 @@ class Body:
         most = self._most if upload is None else upload
         if (self._length or 0) > most:
             raise _large(most)  # before any of it has come
+        if self._encoding not in ("", "identity"):
+            raise Refused(415, "a compressed body is not understood", hint="send it as it is")
         if upload is not None:
             return await self._piece(upload)
         try:

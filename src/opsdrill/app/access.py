@@ -33,7 +33,10 @@ MOST_NAME = 100
 FIRST = "first"
 """The name of the admin's token that the first start makes."""
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Also what turns the direction of a line: a name stands in logs, tables and pages."""
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from tests.integration.api.followed import Event, all_of, client_of, following
 from tests.integration.served import Served, served
 from tests.unit.api.drills import RUNS, order, over, small_place, started, working
 
+from opsdrill.api import connection, guard
 from opsdrill.app.events import followers
 from opsdrill.app.live import LiveEngine
 from opsdrill.app.live_order import LiveOrder
@@ -270,11 +271,28 @@ async def test_followers_are_bounded_and_get_their_places_back(
             await one.__aenter__()
         full = await reader.get(path)
         assert (full.status_code, full.headers["retry-after"]) == (503, "10")
+        monkeypatch.setattr(guard, "AT_ONCE", 1)
+        assert (await reader.get("/health")).status_code == 200  # followers are in nobody's way
         for one in (*held, *others):
             await one.__aexit__(None, None, None)
         async with asyncio.timeout(20):
             while not await _let_in(admin, path):
                 await asyncio.sleep(0.05)
+
+
+async def test_followers_leave_connections_for_others(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CONNECTIONS", 20)
+    async with client_of(server) as admin, client_of(server, "read") as reader:
+        held = [following(admin, "/api/v1/events") for _ in range(10)]
+        for one in held:
+            await one.__aenter__()
+        full = await reader.get("/api/v1/events")
+        assert (full.status_code, full.headers["retry-after"]) == (503, "10")
+        assert "10 others follow" in full.json()["detail"]
+        for one in held:
+            await one.__aexit__(None, None, None)
 
 
 async def _let_in(client: httpx.AsyncClient, path: str) -> bool:

@@ -172,11 +172,15 @@ async def test_more_connections_than_are_taken_are_ended(
 ) -> None:
     """[A5.6] Those that work go on, and when one leaves another may come."""
     monkeypatch.setattr(connection, "CONNECTIONS", 2)
-    async with served(tmp_path) as server:
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x"
+        await asyncio.sleep(HANGS)
+
+    async with served(tmp_path, maker=partial(with_stream, slow)) as server:
         pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
-        events = f"GET /api/v1/events HTTP/1.1\r\nAuthorization: Bearer {server.secret}\r\n"
         for reader, writer in pairs:
-            writer.write(f"{events}Host: localhost\r\n\r\n".encode())
+            writer.write(b"GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" in await reader.readline()
         assert await server.said(GET + b"Connection: close\r\n\r\n") == b""
         for _, writer in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -107,6 +108,14 @@ async def test_json_that_is_not_said_to_be_json_is_told_what_to_say(
     body = json.dumps(ASKED).encode()
     answer = await api.client("admin").post("/api/v1/tokens", content=body, headers=headers)
     refused(answer, 422, "the body is not said to be JSON; send it with `Content-Type: appl")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tokens", "/api/v1/records", "/api/v1/scenarios"])
+async def test_a_compressed_body_is_refused(api: Api, path: str) -> None:
+    """[A5.7] Rather than taken for what it is not."""
+    headers = {**JSON, "content-encoding": "gzip"}
+    answer = await api.client("admin").post(path, content=gzip.compress(b"{}"), headers=headers)
+    refused(answer, 415, "a compressed body is not understood")
 
 
 async def test_a_large_body_is_refused(api: Api) -> None:

@@ -227,7 +227,7 @@ def test_a_token_is_no_session_and_a_session_no_token(access: Access) -> None:
     assert isinstance(access.by_token(session.secret), Denied)
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a" * 101, "a\nb", "\x1b[31m", "a\udcff"])
+@pytest.mark.parametrize("name", ["", "  ", "a" * 101, "a\nb", "\x1b[31m", "a\udcff", "a\u202eb"])
 def test_a_name_that_cannot_be_shown_is_refused(access: Access, name: str) -> None:
     with pytest.raises(InvalidInput, match="name must"):
         access.create(name, "read", days=None, by=None)

@@ -36,8 +36,8 @@ class TooManyFollowers(OpsDrillError):
 
     fault = "operator"
 
-    def __init__(self, own: bool) -> None:
-        whose = f"you follow in {OF_ONE} places" if own else f"{IN_ALL} others follow"
+    def __init__(self, own: bool, most: int) -> None:
+        whose = f"you follow in {most} places" if own else f"{most} others follow"
         super().__init__(f"no more events can be followed now: {whose}", hint="try again later")
         self.own = own
 
@@ -71,16 +71,20 @@ class Followers:
         return self._callers.total()
 
     @contextmanager
-    def admitted(self, caller: str) -> Iterator[None]:
+    def admitted(self, caller: str, room: int | None = None) -> Iterator[None]:
         """A place for one more follower.
+
+        Args:
+            room: how many there may be, where that is less than `IN_ALL`.
 
         Raises:
             TooManyFollowers: there is none.
         """
-        if self.count >= IN_ALL:
-            raise TooManyFollowers(own=False)
+        most = IN_ALL if room is None else min(IN_ALL, room)
+        if self.count >= most:
+            raise TooManyFollowers(own=False, most=most)
         if self._callers[caller] >= OF_ONE:
-            raise TooManyFollowers(own=True)
+            raise TooManyFollowers(own=True, most=OF_ONE)
         self._callers[caller] += 1
         try:
             yield
