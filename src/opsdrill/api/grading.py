@@ -12,6 +12,7 @@ from opsdrill.api.answers import received, told, with_body
 from opsdrill.api.bodies import ToTheLetter
 from opsdrill.api.entry import needs
 from opsdrill.api.known import Known, heavy, scenario_named
+from opsdrill.api.parameters import wrong
 from opsdrill.api.problems import answers, item
 from opsdrill.api.service import Served, Service
 from opsdrill.app import grade_orders, markdown, pattern_trial, records
@@ -93,6 +94,7 @@ async def grade_record(
             found = await _graded_request(request, service, library, upload)
         else:
             loaded = await scenario_named(service, library, scenario, "query.scenario")
+            _check_host(loaded, host, "query.host")
             order = GradeOrder(loaded, upload.path, (), host, split_ssh)
             found = await heavy(request, _graded_file, service, upload, order)
     return told(await service.call(_graded, found, own_folders(service.place)))
@@ -123,7 +125,15 @@ async def _graded_request(
         loaded = await scenario_named(service, library, asked.scenario, "scenario")
     else:
         loaded = await heavy(request, _scenario, library, asked.scenario)
+    _check_host(loaded, asked.host, "host")
     return await heavy(request, _graded_asked, service, loaded, asked, upload)
+
+
+def _check_host(loaded: LoadedScenario, host: str | None, path: str) -> None:
+    """Refuse a host that the scenario does not have. Raises Refused, with the host's path."""
+    names = loaded.scenario.host_names
+    if host is not None and names and host not in names:
+        raise wrong(path, "is no host of the scenario", hint=f"its hosts: {', '.join(names)}")
 
 
 def _scenario(library: Library, data: dict[str, object]) -> LoadedScenario:
@@ -195,6 +205,7 @@ async def keep_records(
     loaded = None
     if scenario is not None:
         loaded = await scenario_named(service, library, scenario, "query.scenario")
+        _check_host(loaded, host, "query.host")
     said = records.Told(name, host, split_ssh, again)
     async with received(request, service) as upload:
         found = await heavy(

@@ -13,7 +13,7 @@ from opsdrill.app import agents, labs, planning, scenarios
 from opsdrill.app.retry import RETRY_OF
 from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.wiring import Place
-from opsdrill.errors import InvalidInput, Problem, UnknownName, UsageError
+from opsdrill.errors import InvalidInput, Problem, UnknownName
 from opsdrill.scenarios.catalogue import Catalogue
 from opsdrill.store.store import Store
 
@@ -54,7 +54,6 @@ def plan_of(order: LiveOrder, place: Place, store: Store) -> planning.Plan:
     Raises:
         InvalidInput: with a problem for each name that there is not, and each label of ours; or a
             scenario, a lab or an agent's file is broken.
-        UsageError: nothing was named, or it makes too many runs.
     """
     catalogue = scenarios.catalogue(place, kept_scenarios(store))
     _check(order, catalogue, place)
@@ -67,7 +66,8 @@ def plan_of(order: LiveOrder, place: Place, store: Store) -> planning.Plan:
         {**order.labels, **marks},
     )
     if plan.size > MOST_RUNS:
-        raise UsageError(f"{plan.size} runs are more than {MOST_RUNS}", hint="order them in parts")
+        much = Problem("repeat", f"makes {plan.size} runs, and {MOST_RUNS} are the most")
+        raise InvalidInput("the order is refused", [much], hint="order them in parts")
     return plan
 
 

@@ -79,7 +79,8 @@ def keep_upload(
             ):
                 _add(found, one, upload, said.name)
     if not found.kept and not found.known:
-        problems = [Problem("", why) for why in found.refused]
+        before = f"transcript: {said.name}: "
+        problems = [Problem("", why.removeprefix(before)) for why in found.refused]
         raise InvalidInput(f"{said.name} is refused", problems)
     return found
 

@@ -78,7 +78,15 @@ def start_runs(
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     body = of_model(asked(RunsAsked, values))
     headers = {"idempotency-key": key}
-    return Call("POST", RUNS, model(RunsStarted), headers=headers, body=body, again=True)
+    return Call(
+        "POST",
+        RUNS,
+        model(RunsStarted),
+        headers=headers,
+        body=body,
+        again=True,
+        seconds=LONG_SECONDS,  # thousands of runs are planned one by one
+    )
 
 
 class Filters(TypedDict, total=False):

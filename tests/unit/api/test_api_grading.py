@@ -132,6 +132,7 @@ async def test_a_transcript_is_graded_in_each_way_it_is_sent(api: Api) -> None:
         ({"scenario": drill(), "record": record("ls"), "answers": [{"on": 1}]}, "answers[0].on"),
         ({"scenario": drill(), "record": record("ls"), "answrs": []}, "answrs"),
         ({"scenario": drill(), "text": "nothing known"}, "text"),
+        ({"scenario": drill(), "record": record("ls"), "host": "db-09"}, "host"),
     ],
 )
 async def test_what_cannot_be_graded_is_refused_with_its_path(
@@ -176,7 +177,8 @@ async def test_records_of_a_scenario_or_host_that_is_not_there_are_refused(
     client = api.client("edit")
     await client.post(f"{V1}/scenarios", json=drill(FORBIDS))
     answer = await client.post(f"{V1}/records?{query}", content=json.dumps(record("ls")))
-    assert answer.status_code in (400, 422)
+    [path] = paths(answer)
+    assert path in ("query.scenario", "query.host")
     assert (await client.get(f"{V1}/runs")).json()["runs"] == []
 
 
@@ -206,7 +208,8 @@ async def test_a_hostile_file_is_refused_and_nothing_of_it_stays(
     api: Api, tmp_path: Path, content: bytes
 ) -> None:
     answer = await api.client("run").post(f"{V1}/records?name=../../etc/x", content=content)
-    assert answer.status_code in (400, 422), answer.text
+    assert answer.status_code == 422, answer.text
+    assert "transcript: " not in answer.json()["detail"], answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert str(tmp_path) not in answer.text
     assert list((api.service.place.home / "uploads").iterdir()) == []
@@ -274,6 +277,9 @@ async def test_runs_to_regrade_are_chosen_by_filter(api: Api) -> None:
         ({"rules": "nowhere"}, "rules"),
         ({"rules": drill({**FORBIDS, "where": "everywhere"})}, "rules.validation[0].where"),
         ({"filter": {"verdict": "good"}}, "filter.verdict"),
+        ({"filter": {"since": 0}}, "filter.since"),
+        ({"filter": {"until": "0001-01-01T00:00:00Z"}}, "filter.until"),
+        ({"filter": {}, "runs": ["nowhere"]}, "filter"),
         ({"what": 1}, "what"),
     ],
 )

@@ -137,7 +137,8 @@ async def test_more_runs_than_may_be_are_refused_before_any_is_planned(api: Api)
     asked = order("good", "bad", "slow", "noop", "reference", "shell", repeat=1000)
     asked["scenarios"] = ["drill", "pack:basics"]
     answer = await api.client("run").post(RUNS, json=asked)
-    assert answer.status_code == 400
+    assert answer.status_code == 422
+    assert [item["path"] for item in answer.json()["errors"]] == ["repeat"]
     assert "10000" in answer.json()["detail"]
     assert (await api.client("read").get(RUNS)).json()["count"] == 0
 
