@@ -2,24 +2,27 @@
 
 import { say } from "./page.js";
 
-const form = document.getElementById("choice");
-const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("compare"));
-const words = document.getElementById("chosen");
+let said = "";
 
 function count() {
+  // A batch that goes on brings others of both with every look.
+  const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("compare"));
+  const words = document.getElementById("chosen");
   const chosen = document.querySelectorAll('input[name="run"][form="choice"]:checked').length;
   if (!button || !words) return;
   button.disabled = chosen < 2;
   const told = chosen === 0 ? "Choose two or more runs to compare them." : `${chosen} chosen${chosen < 2 ? ", choose one more" : ""}.`;
   if (words.textContent !== told) {
     words.textContent = told;
-    if (chosen) say(told);
+    if (chosen && told !== said) say(told);
+    said = told;
   }
 }
 
-if (form) {
+if (document.getElementById("choice")) {
   document.addEventListener("change", count);
   document.addEventListener("htmx:oobAfterSwap", count);
+  document.addEventListener("htmx:afterSwap", count);
   count();
 }
 
