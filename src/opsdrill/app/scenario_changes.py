@@ -24,6 +24,8 @@ _ONE = {
     "hosts": "host",
 }
 """What an item of a list is called; any other list is told whole."""
+_FROM = {"validation": 0}
+"""What the first of a list is counted as, as everywhere else; of any other: 1."""
 _NAMES = ("label", "name", "from", "run", "when")
 """By which an item is known, the first that it has."""
 
@@ -106,7 +108,7 @@ def _list_changes(key: str, old: Sequence[object], new: Sequence[object]) -> lis
         if before != item:
             found.append(Change(key, title, "changed", _fields(_object(before), _object(item))))
         if back[place] not in steady:
-            where = FieldChange("place", str(back[place] + 1), str(place + 1))
+            where = FieldChange("place", _number(key, back[place]), _number(key, place))
             found.append(Change(key, title, "moved", (where,)))
     return found
 
@@ -161,7 +163,12 @@ def _title(key: str, place: int, item: object) -> str:
     fields = _object(item)
     name = next((str(fields[name]) for name in _NAMES if name in fields), "")
     line = name.strip().partition("\n")[0]
-    return f"{_ONE[key]} {place + 1}: {line[:200]}" if line else f"{_ONE[key]} {place + 1}"
+    called = f"{_ONE[key]} {_number(key, place)}"
+    return f"{called}: {line[:200]}" if line else called
+
+
+def _number(key: str, place: int) -> str:
+    return str(place + _FROM.get(key, 1))
 
 
 def _whole(key: str, place: int, item: object, kind: Kind) -> Change:

@@ -626,6 +626,8 @@ async def test_a_rule_is_tried_on_runs_the_flip_is_seen_and_regraded(
         await leave(page)
         good, bad = await run(api, "tried", "good", "bad")
         page = await opened(made, "/scenarios/tried/edit")
+        # Called as the verdicts call it.
+        await expect(page.get_by_role("group", name="Rule 1", exact=True)).to_contain_text("Try it")
         await at(page, "validation[1].try").click()
         await expect(found).to_contain_text("Found in 1 of 1 value")
         await expect(found.locator("mark")).to_have_text("mended")
@@ -649,7 +651,7 @@ async def test_a_rule_is_tried_on_runs_the_flip_is_seen_and_regraded(
         await save(page)
         await page.wait_for_url("**/scenarios/tried")
         await page.get_by_role("link", name="What version 3 changed").click()
-        await expect(page.locator(".changes")).to_contain_text("rule 2: said so")
+        await expect(page.locator(".changes")).to_contain_text("rule 1: said so")
         await expect(page.locator(".changes del")).to_have_text("mended")
         await expect(page.locator(".changes ins")).to_have_text("by magic")
         await made.looked_over("scenario-changes")

@@ -30,7 +30,7 @@ def summary(found: list[Change]) -> list[tuple[str, str]]:
 
 def test_a_changed_rule_tells_its_values_before_and_after() -> None:
     [found] = changed([rule("a")], [rule("a", exit_code=3, on="web-01")])
-    assert (found.part, found.kind, found.title) == ("validation", "changed", "rule 1: a")
+    assert (found.part, found.kind, found.title) == ("validation", "changed", "rule 0: a")
     assert found.fields == (
         FieldChange("exit_code", "0", "3"),
         FieldChange("on", None, "web-01"),
@@ -41,11 +41,11 @@ def test_a_changed_rule_tells_its_values_before_and_after() -> None:
     ("old", "new", "wanted"),
     [
         ("abc", "abc", []),
-        ("abc", "ab", [("removed", "rule 3: c")]),
-        ("ac", "abc", [("added", "rule 2: b")]),
-        ("abc", "cab", [("moved", "rule 1: c")]),
-        ("", "a", [("added", "rule 1: a")]),
-        ("aa", "a", [("removed", "rule 2: a")]),
+        ("abc", "ab", [("removed", "rule 2: c")]),
+        ("ac", "abc", [("added", "rule 1: b")]),
+        ("abc", "cab", [("moved", "rule 0: c")]),
+        ("", "a", [("added", "rule 0: a")]),
+        ("aa", "a", [("removed", "rule 1: a")]),
     ],
 )
 def test_rules_are_known_by_their_labels_wherever_they_stand(
@@ -62,8 +62,8 @@ def test_a_rule_with_another_label_at_its_place_is_the_same_rule() -> None:
 
 def test_a_rule_of_another_validator_is_another_rule() -> None:
     other = {"label": "b", "validator": "task_count", "min": 1}
-    assert summary(changed([rule("a")], [other])) == [("removed", "rule 1: a"),
-                                                      ("added", "rule 1: b")]  # fmt: skip
+    assert summary(changed([rule("a")], [other])) == [("removed", "rule 0: a"),
+                                                      ("added", "rule 0: b")]  # fmt: skip
 
 
 def test_other_keys_tell_their_values() -> None:

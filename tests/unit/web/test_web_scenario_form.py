@@ -60,7 +60,7 @@ async def test_a_scenario_is_kept_changed_and_its_versions_compared(pages: Pages
         answer = await browser.post("/scenarios/written/edit", data=form)
         assert answer.status_code == 303, answer.text
         changes = checked((await browser.get("/scenarios/written/changes")).text).text
-        assert "rule 1: mended" in changes and "mended!" in changes
+        assert "rule 0: mended" in changes and "mended!" in changes
         answer = await browser.post("/scenarios/written/edit", data=form)
         assert answer.status_code == 412
         assert area(answer.text).strip() == text.strip()

@@ -13,6 +13,7 @@ import { Place, copied, dotted, isObject } from "./scenario.js";
 /**
  * @typedef {object} How
  * @property {string} one what one of them is called, with a small letter
+ * @property {number} [from] the number of the first, 1 if not told
  * @property {(editor: Editor, path: Path) => Spec[]} fields
  * @property {{ words: string, item: () => Json, id?: string }[]} add
  * @property {string} [empty]
@@ -61,7 +62,7 @@ class Items {
       button(words, () => {
         const index = this.rows.length;
         this.#insert(index, item());
-        say(`${how.one} ${index + 1} added`);
+        say(`${this.#called(index)} added`);
       }, { class: "small", id: own ?? `${id}.add${place || ""}` }),
     );
     this.empty = h("p", { class: "quiet" }, how.empty ?? "");
@@ -131,7 +132,12 @@ class Items {
 
   /** @param {Row} row */
   #named(row) {
-    return `${this.how.one} ${row.place.index + 1}`;
+    return this.#called(row.place.index);
+  }
+
+  /** @param {number} index */
+  #called(index) {
+    return `${this.how.one} ${index + (this.how.from ?? 1)}`;
   }
 
   /** Tell every item where it stands now. */
@@ -203,7 +209,7 @@ class Items {
     row.part.remove();
     const left = this.rows.length;
     this.#changed(left ? this.#focus(Math.min(index, left - 1), "remove") : `${dotted(this.path)}.add`);
-    say(`${this.how.one} ${index + 1} removed`);
+    say(`${this.#called(index)} removed`);
   }
 
   /** @param {Row} row @param {-1 | 1} by @param {string} focus its button that has the focus then */
@@ -216,7 +222,7 @@ class Items {
     this.rows.splice(to, 0, ...this.rows.splice(from, 1));
     (this.rows[to + 1]?.part ?? this.end).before(row.part);
     this.#changed(this.#focus(to, to === 0 ? "down" : to === last ? "up" : focus));
-    say(`${this.how.one} ${from + 1} is now ${this.how.one} ${to + 1}`);
+    say(`${this.#called(from)} is now ${this.#called(to)}`);
   }
 }
 

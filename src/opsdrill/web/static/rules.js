@@ -132,6 +132,7 @@ const validator = choice(
 /** The rules. */
 export const rules = items("validation", {
   one: "rule",
+  from: 0, // as verdicts and results count them
   first: "label",
   empty: "No rules: nothing is graded but that the job completed.",
   add: Object.entries(VALIDATORS).map(([name, { words }], place) => ({
