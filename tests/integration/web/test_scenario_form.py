@@ -294,6 +294,31 @@ async def test_what_is_no_json_stays_in_its_tab_and_names_its_line(
         await leave(page)
 
 
+async def test_what_is_no_json_is_not_saved_and_its_line_comes_into_sight(
+    site: Site, chromium: Browser
+) -> None:
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/new")
+        await page.get_by_role("tab", name="JSON").click()
+        text = page.locator("#text")
+        await text.fill('{\n"key" "a",' + "\n" * 100 + "}")
+        await text.press("Control+End")
+        await save(page)
+        await expect(page.locator("#status")).to_have_text("Not saved: 1 error.")
+        await expect(text).to_be_focused()
+        assert await text.evaluate("one => [one.scrollTop, one.selectionStart]") == [0, 8]
+        await leave(page)
+
+
+async def test_the_name_of_an_added_host_is_typed_over(site: Site, chromium: Browser) -> None:
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/new")
+        await at(page, "hosts.add").click()
+        await page.keyboard.type("mon-01")
+        await expect(at(page, "hosts[1].name")).to_have_value("mon-01")
+        await leave(page)
+
+
 async def test_a_scenario_is_written_from_nothing_refused_and_saved(
     site: Site, chromium: Browser
 ) -> None:

@@ -118,7 +118,8 @@ function readText() {
     show();
     area.focus();
     area.setSelectionRange(error.offset, error.offset);
-    say(`Line ${error.line}: ${error.message}. Mend it before you go on in the form.`);
+    inSight(error.line);
+    say(`Line ${error.line}: ${error.message}. Mend it before you go on.`);
     return false;
   }
 }
@@ -203,11 +204,16 @@ function goto(problem) {
     const start = before.reduce((sum, line) => sum + line.length + 1, 0);
     area.focus();
     area.setSelectionRange(start, start + (area.value.split("\n")[before.length] ?? "").length);
-    area.scrollTop = (before.length - 4) * (area.scrollHeight / Math.max(lines(), 1));
+    inSight(before.length + 1);
     return;
   }
   open("json");
   goto(problem);
+}
+
+/** A line of the JSON tab, some lines below the upper edge. @param {number} line */
+function inSight(line) {
+  area.scrollTop = (line - 5) * (area.scrollHeight / Math.max(lines(), 1));
 }
 
 let jumped = -1;
@@ -274,7 +280,12 @@ function isAdded(problem) {
 
 async function save() {
   attempted = true;
-  if (tab === "json" && !readText()) return;
+  if (tab === "json" && !readText()) {
+    clearTimeout(waiting);
+    checking?.abort();
+    status.textContent = `Not saved: ${counted(problems)}.`;
+    return;
+  }
   const gone = missing();
   await check();
   problems.push(...gone);

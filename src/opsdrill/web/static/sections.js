@@ -87,8 +87,10 @@ const hosts = (editor) => {
     ...rows,
     h("div", { class: "actions" }, button("Add a host", ({ currentTarget }) => {
       editor.insert(path, value.length, freeName(editor));
-      renew(currentTarget, `hosts[${editor.list(path).length - 1}].name`);
+      const added = `hosts[${editor.list(path).length - 1}].name`;
+      renew(currentTarget, added);
       editor.hostsChanged();
+      /** @type {HTMLInputElement | null} */ (document.getElementById(added))?.select(); // to be typed over
     }, { class: "small", id: "hosts.add" })),
     wrongs(path),
   );
