@@ -51,6 +51,8 @@ def run_values(whole: WholeRun, found: Lines | None) -> dict[str, object]:
 def _recorded(whole: WholeRun, found: Lines) -> dict[str, object]:
     """What the record tells, and what stands below it."""
     record = found.record
+    # Why then nothing is recorded stands in the verdict, with whose fault it was.
+    never = not whole.going and record.job is None and _stopped_before_the_agent(whole)
     return {
         "lanes": lanes(found, datetime.now(UTC)),
         "ticket": record.ticket,
@@ -60,8 +62,9 @@ def _recorded(whole: WholeRun, found: Lines) -> dict[str, object]:
         "sealed": found.sealed,
         "total": len(found),
         "tasks": [shown_line(line) for line in found.tasks[:500]],
-        "gaps": [] if whole.going else gaps(record.coverage),
-        "stop": None if whole.going else record.stop,
+        "never_began": never,
+        "gaps": [] if whole.going or never else gaps(record.coverage),
+        "stop": None if whole.going or never else record.stop,
         "steps": {phase: answers[:ANSWERS] for phase, answers in whole.steps.items()},
         "steps_left_out": {p: len(a) - ANSWERS for p, a in whole.steps.items() if len(a) > ANSWERS},
         "hosts": [(facts, _files(changed), _more(changed)) for facts, changed in whole.hosts],
@@ -70,6 +73,11 @@ def _recorded(whole: WholeRun, found: Lines) -> dict[str, object]:
         "most_differences": DIFFERENCES,
         "warnings": whole.result.warnings[:WARNINGS],
     }
+
+
+def _stopped_before_the_agent(whole: WholeRun) -> bool:
+    names = [phase.name for phase in whole.phases]
+    return bool(names) and "execute" not in names
 
 
 def _messages(found: Lines) -> Sequence[tuple[object, int]]:

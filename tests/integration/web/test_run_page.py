@@ -116,6 +116,36 @@ async def test_a_page_settles_by_itself(site: Site, chromium: Browser) -> None:
         await expect(page.locator("#run[data-live]")).to_have_count(0)
 
 
+async def test_a_run_that_stops_before_the_agent_claims_nothing_of_agent_and_rules(
+    site: Site, chromium: Browser
+) -> None:
+    """A watched page comes to say the same as one that is opened later."""
+    body = {
+        "key": "never-ready",
+        "title": "Not broken",
+        "ticket_title": "It is broken",
+        "hosts": ["web-01"],
+        "ready": [{"run": "broken?", "fails": True, "within": 3}],
+        "validation": [{"label": "mended", "validator": "host_state", "run": "mended?"}],
+    }
+    async with client(site) as api, visit(chromium, site) as made:
+        await api.post("/api/v1/scenarios", json=body)
+        [run] = await started(api, "good", scenarios=["never-ready"])
+        page = made.page
+        await made.go(f"/runs/{run}")
+        await expect(page.locator("#no-lines")).to_contain_text("it appears here as it happens")
+        for _ in range(2):
+            await expect(page.locator("#run-head .notice")).to_contain_text("ready check 1")
+            await expect(page.locator("#no-lines")).to_have_text("The agent never began.")
+            rules = page.locator("#run-rules")
+            await expect(rules).to_contain_text("1 rule")
+            await expect(rules).to_contain_text("Nothing was graded: the run ended before.")
+            await expect(page.locator("#run-ticket")).to_contain_text("The agent never got it.")
+            await expect(page.locator("#run")).not_to_contain_text("infrastructure")
+            await page.reload()
+        await made.looked_over("run-never-ready")
+
+
 async def test_fifty_thousand_commands_stay_smooth(site: Site, chromium: Browser) -> None:
     run = large(site.home)
     async with visit(chromium, site) as made:

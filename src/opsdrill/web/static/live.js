@@ -68,6 +68,8 @@ function takeLines(fresh) {
   } else {
     if (known && lines) known.dataset.live = lines.dataset.live;
     shown()?.grow(total);
+    const none = document.getElementById("no-lines");
+    if (none) none.textContent = fresh.getElementById("no-lines")?.textContent ?? "";
     const jump = document.getElementById("jump");
     const tasks = fresh.getElementById("jump");
     if (jump && tasks && jump !== document.activeElement) jump.innerHTML = tasks.innerHTML;
