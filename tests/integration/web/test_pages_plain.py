@@ -143,6 +143,11 @@ async def test_runs_are_started_followed_and_compared(site: Site, chromium: Brow
         await rows.nth(0).get_by_role("checkbox").check()
         await rows.nth(1).get_by_role("checkbox").check()
         await expect(compare).to_be_enabled()
+        await compare.click()
+        await page.wait_for_url("**/compare?**")
+        await page.go_back()
+        await expect(page.locator("#chosen")).to_have_text("2 chosen.")
+        await expect(compare).to_be_enabled()
 
 
 async def test_a_row_goes_on_while_its_run_does_and_stays_chosen(

@@ -23,6 +23,7 @@ if (document.getElementById("choice")) {
   document.addEventListener("change", count);
   document.addEventListener("htmx:oobAfterSwap", count);
   document.addEventListener("htmx:afterSwap", count);
+  addEventListener("pageshow", count); // the browser has put back by then what was chosen
   count();
 }
 
