@@ -199,6 +199,23 @@ async def test_batches_that_go_on_are_kept_fresh(site: Site, chromium: Browser) 
         await api.post(f"/api/v1/batches/{batch}/cancel")
         await expect(row).to_contain_text("3 cancelled")
         await expect(link).to_be_focused()
+        newer = (await api.post("/api/v1/runs", json=order("good"))).json()["batch"]
+        await expect(made.page.locator(f"#open-{newer}")).to_be_visible()
+        await expect(link).to_be_focused()
+
+
+@pytest.mark.parametrize("path", ["/runs", "/settings"])
+async def test_the_name_of_the_page_is_in_sight_in_a_narrow_window(
+    site: Site, chromium: Browser, path: str
+) -> None:
+    async with visit(chromium, site, size=NARROW) as made:
+        await made.go(path)
+        here = made.page.locator(".top nav [aria-current]")
+        script = """(one) => {
+          const [own, all] = [one, one.parentElement].map((each) => each.getBoundingClientRect());
+          return own.left >= all.left - 1 && own.right <= all.right + 1;
+        }"""
+        assert await here.evaluate(script)
 
 
 async def test_a_batch_is_cancelled_after_a_question(site: Site, chromium: Browser) -> None:

@@ -153,6 +153,14 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+const nav = document.querySelector(".top nav");
+const here = nav?.querySelector("[aria-current]");
+if (nav && here) {
+  // In a narrow window the pages' names scroll.
+  const beyond = here.getBoundingClientRect().right - nav.getBoundingClientRect().right;
+  if (beyond > 0) nav.scrollLeft += beyond;
+}
+
 localTimes(document);
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target instanceof Element) localTimes(event.target);
