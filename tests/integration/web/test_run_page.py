@@ -144,6 +144,9 @@ async def test_a_run_that_stops_before_the_agent_claims_nothing_of_agent_and_rul
             await expect(page.locator("#run")).not_to_contain_text("infrastructure")
             await page.reload()
         await made.looked_over("run-never-ready")
+        report = (await api.get(f"/runs/{run}/report")).text
+        assert "The agent never began." in report
+        assert "Show only lines with" not in report
 
 
 async def test_fifty_thousand_commands_stay_smooth(site: Site, chromium: Browser) -> None:
