@@ -360,7 +360,7 @@ async def test_a_scenario_is_written_from_nothing_refused_and_saved(
         await suggestion.click()
         await expect(at(page, "validation[0].pattern")).to_have_value("\\bmend")
         await save(page)
-        await expect(wrong(page, "key")).to_contain_text("there already")
+        await expect(wrong(page, "key")).to_contain_text("choose another")
         await at(page, "key").fill("written")
         made.expected("409")
         await save(page)

@@ -351,7 +351,8 @@ async function failed(error) {
     return refuse();
   }
   if (error.status === 409 && !key) {
-    problems = [{ path: "key", message: error.message, severity: "error" }];
+    const message = "is that of a scenario there is already: choose another, or edit that scenario";
+    problems = [{ path: "key", message, severity: "error" }];
     return refuse();
   }
   tell("failed", h("p", {}, `Not saved: ${shown(error.message)}.`));
