@@ -196,6 +196,19 @@ async def test_a_report_may_do_only_what_its_hashes_allow(pages: Pages) -> None:
     assert not re.search(r'(?:src|href|action)="(?!#)', page)
 
 
+async def test_agents_stand_beside_each_other_by_scenario(pages: Pages) -> None:
+    """A line for each agent would have one of them alone, and nothing could be told."""
+    async with pages.logged_in() as (browser, csrf):
+        browser.headers["x-csrf-token"] = csrf
+        await over(browser, await started(browser, "good", "bad"))
+        page = (await browser.get("/compare?set=agent%3Dgood&set=agent%3Dbad&by=")).text
+        assert '<option value="">scenario</option>' in page
+        assert ">worse<" in page
+        assert "cannot tell" not in page
+        page = (await browser.get("/compare?set=batch%3Da&set=batch%3Db")).text
+        assert '<option value="">scenario and agent</option>' in page
+
+
 async def test_a_comparison_of_more_sets_than_fit_is_refused(pages: Pages) -> None:
     async with pages.logged_in("read") as (browser, _):
         query = "&".join(f"set=agent%3D{number}" for number in range(11))

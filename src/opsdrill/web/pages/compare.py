@@ -36,26 +36,29 @@ async def comparison(
 ) -> Response:
     found: Comparison | None = None
     wrong: UsageError | Refused | None = None
+    usual = "scenario and agent"
     runs = [each.strip()[:200] for each in run or () if each.strip()]
     written = [each.strip()[:500] for each in set or () if each.strip()]
     try:
         wanted = _sets(runs, written)
+        usual = "scenario" if runs or _of_agents(wanted) else usual
         if len(wanted) > 1:
-            sides = [by] if by in ("scenario", "agent") else _sides(runs)
+            sides = [by] if by in ("scenario", "agent") else usual.split(" and ")
             found = await service.call(compare, service.store, wanted, sides)
     except (UsageError, Refused) as error:
         wrong = error
     values = {
         "found": found, "wrong": wrong, "written": written or ["", ""], "runs": runs, "by": by,
-        "most_lines": MOST_LINES, "most_flips": MOST_FLIPS,
+        "usual": usual, "most_lines": MOST_LINES, "most_flips": MOST_FLIPS,
     }  # fmt: skip
     status = 404 if isinstance(wrong, NotThere) else 422 if wrong else 200
     return page(request, "compare.html", values, here="runs", status=status)
 
 
-def _sides(runs: Sequence[str]) -> list[str]:
-    """Chosen runs stand beside each other whoever worked; sets by filters are a grid of both."""
-    return ["scenario"] if runs else ["scenario", "agent"]
+def _of_agents(wanted: Sequence[SetWanted]) -> bool:
+    """Whether each set is of an agent of its own: a line for an agent would have one set alone."""
+    agents = [one.narrowed.agent for one in wanted]
+    return None not in agents and len(set(agents)) == len(agents) > 1
 
 
 def _sets(runs: Sequence[str], written: Sequence[str]) -> list[SetWanted]:
