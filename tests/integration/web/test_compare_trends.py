@@ -49,7 +49,9 @@ async def test_sets_by_filters_are_a_grid_with_regressions_first(
     await runs_by(site, "good", 2, commit="one")
     await runs_by(site, "bad", 2, commit="two")
     async with visit(chromium, site) as made:
-        await made.go("/compare")
+        await made.go("/runs")
+        await made.page.get_by_role("link", name="Compare sets of runs").click()
+        await made.page.wait_for_url("**/compare")
         await made.looked_over("compare-empty")
         await made.page.get_by_label("First set").fill("label=commit:one")
         await made.page.get_by_label("Set 2").fill("label=commit:two")
