@@ -378,8 +378,8 @@ def test_too_many_connections(url: str, tmp_path: Path) -> None:
 
 def test_a_call_after_the_server_cut_the_connections_off_works(store: Store, url: str) -> None:
     store.plan(spec("r1"))
-    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name_of(url)}'"
-    assert postgres.server().execute(cut)
+    ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = "
+    assert postgres.server().execute(f"{ended}'{name_of(url)}'")
     assert store.get("r1").state == "planned"
 
 
