@@ -101,7 +101,7 @@ def test_the_first_start_shows_the_admins_token_once(cli: Cli) -> None:
     for path in cli.home.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes()
     with serving(cli, token=secret) as again:
-        assert again.client.get("/api/v1/session").json()["name"] == "first"
+        assert again.client.get("/api/v1/session").json()["name"] == "admin"
         _, err = again.stop(signal.SIGTERM)
     assert "admin token" not in err
 

@@ -30,7 +30,7 @@ USED_EVERY = timedelta(minutes=1)
 """How often at most it is noted that a token was used."""
 MOST_DAYS = 3650
 MOST_NAME = 100
-FIRST = "first"
+FIRST = "admin"
 """The name of the admin's token that the first start makes."""
 
 _UNPRINTABLE = re.compile(
