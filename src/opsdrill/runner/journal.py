@@ -132,6 +132,10 @@ class Journal:
         self._tools.publish(RunEvent(self.spec.id, phase=phase))
         self.later(self.store.phase, self.spec.id, self.attempt, phase)
 
+    def tell(self, line: str) -> None:
+        """Pass on what is under way in a phase."""
+        self._tools.publish(RunEvent(self.spec.id, step=self.mask.text(line)))
+
     def later(self, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         """Hand a write to the store; the end of the phase waits for it and raises its error."""
         self._landing.append(self._tools.archive.submit(call, *args, **kwargs))

@@ -144,7 +144,7 @@ async def _phases(
         await setup(scenario, hosts, notes.answers)
     async with journal.phase("ready") as notes:
         notes.skipped = None if scenario.ready else "the scenario has no ready checks"
-        await ready(scenario, hosts, notes.answers)
+        await ready(scenario, hosts, notes.answers, journal.tell)
         await on_each(hosts, lambda name: hosts[name].mark())
     async with journal.phase("execute"):
         record = await _execute(spec, tools, journal, adapter, provided.true)

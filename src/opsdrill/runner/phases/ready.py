@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from opsdrill.errors import NotReady
 from opsdrill.hosts.driver import Host
@@ -18,10 +19,19 @@ SHORTEST_TRY = 1.0
 """Seconds that even the last try is given, so that a slow answer is not cut off by the clock."""
 
 
-async def ready(scenario: Scenario, hosts: Mapping[str, Host], answers: list[HostAnswer]) -> None:
+def _unheard(_line: str) -> None:
+    pass
+
+
+async def ready(
+    scenario: Scenario,
+    hosts: Mapping[str, Host],
+    answers: list[HostAnswer],
+    tell: Callable[[str], None] = _unheard,
+) -> None:
     """Ask each check, again and again for up to its `within` seconds, until it holds.
 
-    Only the last answer of a check is noted.
+    Only the last answer of a check is noted; `tell` hears which one is waited for.
 
     Raises:
         NotReady: names the first check that did not come to hold, and how it ended last.
@@ -30,7 +40,10 @@ async def ready(scenario: Scenario, hosts: Mapping[str, Host], answers: list[Hos
     for number, check in enumerate(scenario.ready, start=1):
         on = scenario.host_of(check.on)
         what = f"ready check {number} on {on}"
-        answer = await _poll(check, scenario.limits.command_seconds, hosts[on], what, answers)
+        told = partial(tell, f"waits up to {check.within:g} s for {what}")
+        answer = await _poll(
+            check, scenario.limits.command_seconds, hosts[on], what, answers=answers, late=told
+        )
         if not holds(check, answer):
             wanted = "anything but 0" if check.fails else str(check.exit_code or 0)
             raise NotReady(
@@ -41,7 +54,13 @@ async def ready(scenario: Scenario, hosts: Mapping[str, Host], answers: list[Hos
 
 
 async def _poll(
-    check: ReadyCheck, command_seconds: float, host: Host, what: str, answers: list[HostAnswer]
+    check: ReadyCheck,
+    command_seconds: float,
+    host: Host,
+    what: str,
+    *,
+    answers: list[HostAnswer],
+    late: Callable[[], None],
 ) -> HostAnswer:
     end = time.monotonic() + check.within
     pause = FIRST_PAUSE
@@ -58,6 +77,8 @@ async def _poll(
         finally:
             answers.extend(tried)
         await asyncio.sleep(min(pause, left))
+        if pause < LONGEST_PAUSE <= 2 * pause:  # not for a moment only
+            late()
         pause = min(2 * pause, LONGEST_PAUSE)
 
 

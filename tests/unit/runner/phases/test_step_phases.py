@@ -109,6 +109,17 @@ async def test_ready_is_asked_again_until_it_holds() -> None:
     assert [answer.exit_code for answer in answers] == [0]
 
 
+async def test_who_waits_for_a_check_is_told_which() -> None:
+    """Once, and not for a check that holds in a moment."""
+    told: list[str] = []
+    checks = scenario(ready=[{"run": "soon"}, {"run": "late", "within": 7}])
+    fakes = hosts(
+        FakeAnswer(run="soon", exit_code=1, times=2), FakeAnswer(run="late", exit_code=1, times=6)
+    )
+    await ready(checks, fakes, [], told.append)
+    assert told == ["waits up to 7 s for ready check 2 on web-01"]
+
+
 async def test_ready_gives_up() -> None:
     """After `within` seconds the check has failed, with how it ended last."""
     fakes = hosts(FakeAnswer(run="up?", exit_code=1, stdout="still down\n"))
