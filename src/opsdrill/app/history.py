@@ -18,6 +18,7 @@ from opsdrill.errors import NotThere, UnknownName, UsageError
 from opsdrill.evidence.recorder import assemble
 from opsdrill.evidence.stories import Differences, differences
 from opsdrill.hosts.lease import waits
+from opsdrill.model.event import JobEvent, NoJob
 from opsdrill.model.host import ChangedFile, HostFacts
 from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Result, RunState, Verdict
@@ -172,9 +173,14 @@ def evidence_in(store: Store, run: str) -> JobRecord:
     sealed = store.record(run)
     if sealed is not None:
         return sealed
-    scenario = store.get(run).spec.scenario
+    stored = store.get(run)
+    scenario, result = stored.spec.scenario, stored.result
     ticket = Ticket(title=scenario.ticket_title, body=scenario.ticket_body)
-    return assemble(ticket, [event for _, event in store.events(run)])
+    events: list[JobEvent] = [event for _, event in store.events(run)]
+    if not events and result and stored.state != "interrupted":
+        # It ended before its agent began, for the reason of its result; no recording broke off.
+        events = [NoJob(at=stored.ended_at, reason=result.reason, fault=result.fault)]
+    return assemble(ticket, events)
 
 
 def delete(place: Place, runs: Sequence[str]) -> list[str]:

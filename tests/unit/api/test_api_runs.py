@@ -199,6 +199,19 @@ async def test_support_files_are_had_by_digest_of_the_same_run_alone(api: Api) -
         assert refused.status_code in (404, 422), trick
 
 
+async def test_the_record_of_a_run_that_ended_before_its_agent_says_why(api: Api) -> None:
+    """Law 3: it names the same cause and the same fault as the verdict."""
+    client = api.client("run")
+    [run] = await started(client, lab="broken")
+    await over(client, [run])
+    told = (await client.get(f"{RUNS}/{run}")).json()
+    record = (await client.get(f"{RUNS}/{run}/record")).json()
+    assert record["job"] is None
+    assert told["reason"] and record["no_job_reason"] == told["reason"]
+    assert record["stop"] == {"reason": told["reason"], "fault": told["fault"]}
+    assert record["coverage"]["default"]["state"] == "whole"
+
+
 @pytest.mark.parametrize(
     "part",
     ["", "/results", "/grades", "/grades/1", "/evidence", "/evidence/0", "/differences",
