@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -173,6 +175,26 @@ def test_who_is_stopped_at_once_leaves_a_lease_that_nobody_waits_for(
     assert cli(*RUN, cli.lab("quick")).returncode == 0
 
 
+def pause(process: subprocess.Popen[bytes], store: Path) -> None:
+    """Stop a process where it stands, but not while nobody else can write into the store."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    ends = time.monotonic() + HANGS
+    while time.monotonic() < ends:
+        process.send_signal(signal.SIGSTOP)
+        while stat.read_text().rpartition(") ")[2][0] != "T":
+            time.sleep(0.01)
+        with closing(sqlite3.connect(store, timeout=0, isolation_level=None)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.05)
+            else:
+                database.execute("ROLLBACK")
+                return
+    raise AssertionError("the process was writing whenever it was stopped")
+
+
 def test_a_paused_process_loses_its_host_and_stops_when_it_wakes(
     cli: LastingCli, started: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -180,7 +202,7 @@ def test_a_paused_process_loses_its_host_and_stops_when_it_wakes(
     short = {"LEASE_SECONDS": "3"}
     first = holding(cli, 600, **short)
     started.append(first)
-    first.send_signal(signal.SIGSTOP)
+    pause(first, cli.home / "store.db")
     second = cli(*RUN, cli.lab("quick"), **short)
     assert second.returncode == 0, second.stderr
     assert "waiting for mail-01, held by run" in second.stderr
