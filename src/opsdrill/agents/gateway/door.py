@@ -7,28 +7,12 @@ from dataclasses import dataclass, field
 
 import asyncssh
 
-from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayChannel, GatewayConnection
 from opsdrill.agents.gateway.passage import Passage
-from opsdrill.agents.gateway.witness import TOOL, Witness
-from opsdrill.errors import OpsDrillError
+from opsdrill.agents.gateway.visit import Rules, Visit
+from opsdrill.agents.gateway.witness import Witness
 from opsdrill.hosts.driver import Host
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What binds an agent's commands, and what is known of it.
-
-    Args:
-        deny: refuses commands; None: none is forbidden.
-        command_seconds: the time limit of a command; None: there is none.
-        known_input: as of `GivenInput`.
-    """
-
-    deny: DenyList | None = None
-    command_seconds: float | None = None
-    known_input: bytes = b""
 
 
 @dataclass(slots=True)
@@ -63,12 +47,14 @@ class Door(asyncssh.SSHServer):
         self._name = name
         self._host = host
         self._connection: GatewayConnection | None = None
+        self._visit: Visit | None = None
         self._own: set[Passage] = set()
-        self._refusals = 0
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         if isinstance(conn, GatewayConnection):
+            house = self._house
             self._connection = conn
+            self._visit = Visit(conn, self._name, self._host, house.rules, house.witness)
 
     def begin_auth(self, username: str) -> bool:
         return True
@@ -80,13 +66,13 @@ class Door(asyncssh.SSHServer):
         return not self._house.shut and key.public_data == self._house.key.public_data
 
     def session_requested(self) -> tuple[GatewayChannel, Passage] | bool:
-        connection = self._connection
-        if connection is None or self._house.shut:
+        connection, visit = self._connection, self._visit
+        if connection is None or visit is None or self._house.shut:
             return False
         if len(self._own) >= bounds.CHANNELS or len(self._house.passages) >= bounds.SESSIONS:
-            self.refuse({"request": "session"}, "too many sessions at once")
+            visit.refuse({"request": "session"}, "too many sessions at once")
             return False
-        passage = Passage(self, connection)
+        passage = Passage(visit, connection, self._left)
         self._own.add(passage)
         self._house.passages.add(passage)
         return connection.channel(), passage
@@ -111,62 +97,12 @@ class Door(asyncssh.SSHServer):
     def tap_requested(self, unit: int | None) -> bool:
         return self._no_forwarding("tap", str(unit))
 
-    @property
-    def name(self) -> str:
-        """The host's name."""
-        return self._name
-
-    @property
-    def host(self) -> Host:
-        return self._host
-
-    @property
-    def rules(self) -> Rules:
-        return self._house.rules
-
-    async def refuses(self, command: str) -> str | None:
-        """Why a command may not run, or None.
-
-        Raises:
-            NotRecorded: nobody can say that any more; the gateway's fault says why.
-        """
-        if self._house.rules.deny is None:
-            return None
-        try:
-            return await self._house.rules.deny.refuses(command)
-        except OpsDrillError as error:
-            raise self._house.witness.failed(error) from error
-
-    @property
-    def witness(self) -> Witness:
-        return self._house.witness
-
-    @property
-    def user(self) -> str:
-        """Who the client logged in as."""
-        found = self._connection.get_extra_info("username", "") if self._connection else ""
-        return str(found)
-
-    def left(self, passage: Passage) -> None:
+    def _left(self, passage: Passage) -> None:
         """A session is over."""
         self._own.discard(passage)
         self._house.passages.discard(passage)
 
-    def refuse(self, arguments: dict[str, str], why: str) -> None:
-        """Record a request that is no command and is refused."""
-        if self.may_refuse():
-            told = {**arguments, "user": self.user}
-            self._house.witness.refuse(self._name, "other", TOOL, told, why)
-
-    def may_refuse(self) -> bool:
-        """Whether one more refusal is recorded; a client that asks on and on is cut off."""
-        self._refusals += 1
-        if self._refusals == bounds.REFUSALS + 1 and self._connection is not None:
-            self._connection.disconnect(
-                asyncssh.DISC_BY_APPLICATION, "too many requests were refused"
-            )
-        return self._refusals <= bounds.REFUSALS
-
     def _no_forwarding(self, request: str, to: str) -> bool:
-        self.refuse({"request": request, "to": to}, "nothing is forwarded")
+        if self._visit is not None:
+            self._visit.refuse({"request": request, "to": to}, "nothing is forwarded")
         return False

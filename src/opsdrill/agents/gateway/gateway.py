@@ -16,7 +16,8 @@ import asyncssh
 from opsdrill.agents.deny import DenyList
 from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayConnection
-from opsdrill.agents.gateway.door import Door, House, Rules
+from opsdrill.agents.gateway.door import Door, House
+from opsdrill.agents.gateway.visit import Rules
 from opsdrill.agents.gateway.witness import Witness
 from opsdrill.agents.task import Reports
 from opsdrill.errors import OpsDrillError

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import asyncssh
 
@@ -15,15 +15,13 @@ from opsdrill.agents.gateway import bounds
 from opsdrill.agents.gateway.connection import GatewayConnection
 from opsdrill.agents.gateway.shell_text import as_text
 from opsdrill.agents.gateway.time_limit import FORBIDDEN, Stopped, TimeLimit, refused
+from opsdrill.agents.gateway.visit import Visit
 from opsdrill.agents.gateway.watch import Malformed, Watch
 from opsdrill.agents.gateway.watches import watch_for
 from opsdrill.agents.gateway.witness import TOOL, NotRecorded
 from opsdrill.errors import HostError, HostUnreachable
 from opsdrill.hosts.session import Session, SessionEnd, SessionRequest, Stream, Terminal
 from opsdrill.model.job import Outcome
-
-if TYPE_CHECKING:
-    from opsdrill.agents.gateway.door import Door
 
 _NOT_STARTED = 255
 """The exit status for what could not be started, as `ssh` itself has it."""
@@ -38,13 +36,17 @@ class Passage(asyncssh.SSHServerSession[bytes]):
     """What a client and a program on a host say to each other.
 
     Args:
-        door: where the client came in.
+        visit: the client's, to this host.
         connection: the client's.
+        left: called once with this passage when it is over.
     """
 
-    def __init__(self, door: Door, connection: GatewayConnection) -> None:
-        self._door = door
+    def __init__(
+        self, visit: Visit, connection: GatewayConnection, left: Callable[[Passage], None]
+    ) -> None:
+        self._visit = visit
         self._connection = connection
+        self._left = left
         self._channel: asyncssh.SSHServerChannel[bytes] | None = None
         self._terminal: Terminal | None = None
         self._environment: dict[str, str] = {}
@@ -91,7 +93,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
 
     def forwarding_requested(self, what: str) -> None:
         """A display or an agent, which is refused."""
-        self._door.refuse({"request": what}, "nothing is forwarded")
+        self._visit.refuse({"request": what}, "nothing is forwarded")
 
     def command_requested(self, command: bytes) -> bool:
         """A command, as the client gave it."""
@@ -111,21 +113,21 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         """A subsystem by its name."""
         if subsystem != b"sftp":
             name = subsystem[: bounds.VARIABLE].decode(errors="replace")
-            self._door.refuse({"request": "subsystem", "to": name}, "there is no such subsystem")
+            self._visit.refuse({"request": "subsystem", "to": name}, "there is no such subsystem")
             return False
-        user = self._door.user
+        user = self._visit.user
         return self._start(SessionRequest(user=user, files=True), None)
 
     def session_started(self) -> None:
         self._work = asyncio.get_running_loop().create_task(self._pass())
 
     def _asked_for(self, command: str | None) -> SessionRequest:
-        return SessionRequest(command, self._door.user, self._terminal, dict(self._environment))
+        return SessionRequest(command, self._visit.user, self._terminal, dict(self._environment))
 
     def _start(self, request: SessionRequest, text: str | None) -> bool:
         """Record it; what cannot be recorded is not begun."""
         self._text = text
-        self._request, self._watch = watch_for(self._door, request, text, self._tell_refused)
+        self._request, self._watch = watch_for(self._visit, request, text, self._tell_refused)
         try:
             self._watch.begin()
         except NotRecorded:
@@ -133,9 +135,9 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         return True
 
     def _refused(self, text: str, why: str) -> bool:
-        if self._door.may_refuse():
-            told = {"command": text, "user": self._door.user}
-            self._door.witness.refuse(self._door.name, "shell", TOOL, told, why)
+        if self._visit.may_refuse():
+            told = {"command": text, "user": self._visit.user}
+            self._visit.witness.refuse(self._visit.name, "shell", TOOL, told, why)
         return False
 
     # What the client sends
@@ -173,7 +175,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         if self._work is None:
             if self._watch is not None:
                 self._watch.over("failed", None, _LOST)
-            self._door.left(self)
+            self._left(self)
         else:
             self._work.cancel()
 
@@ -211,7 +213,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
             pass
         finally:
             self._over(self._watch, end, otherwise)
-            self._door.left(self)
+            self._left(self)
             self._tell(end, status, told)
 
     def _over(self, watch: Watch, end: SessionEnd, otherwise: Outcome) -> None:
@@ -250,11 +252,11 @@ class Passage(asyncssh.SSHServerSession[bytes]):
         await self._send("stderr", ahead + self._words(refused(why)))
 
     async def _must_be_allowed(self) -> None:
-        if self._text is not None and (why := await self._door.refuses(self._text)) is not None:
+        if self._text is not None and (why := await self._visit.refuses(self._text)) is not None:
             raise Stopped("refused", why, FORBIDDEN, refused(why))
 
     async def _conversation(self, request: SessionRequest, watch: Watch) -> SessionEnd:
-        session = await self._door.host.open(request)
+        session = await self._visit.host.open(request)
         try:
             return await self._talk(session, request, watch)
         finally:
@@ -275,7 +277,7 @@ class Passage(asyncssh.SSHServerSession[bytes]):
             loop.create_task(self._put_in(session, watch)),
             loop.create_task(self._pass_signals(session)),
         ]
-        seconds = self._door.rules.command_seconds
+        seconds = self._visit.rules.command_seconds
         limit = TimeLimit(session, seconds, watch.lasts, self._no_more)
         late = loop.create_task(limit.run_out())
         try:
