@@ -122,13 +122,29 @@ async def expect_none_sleeps(host: Host, after: str) -> None:
         raise Broken(f"{after}: processes of it are left on the host")
 
 
-async def expect_sleeping(host: Host, seconds: int = LONG, *, there: bool = True) -> None:
-    """Go on once a process there has this number on its command line, or none has any more."""
+async def expect_sleeping(
+    host: Host, seconds: int = LONG, *, there: bool = True, otherwise: str | None = None
+) -> None:
+    """Go on once a process there has this number on its command line, or none has any more.
+
+    A shell goes on before what it started in the background is a program: one look would call a
+    process gone that is not there yet.
+
+    Args:
+        host: where to look.
+        seconds: the number that it sleeps.
+        there: whether it is to be there.
+        otherwise: what it means when that does not come about.
+
+    Raises:
+        Broken: it did not come about.
+    """
     for _ in range(_LOOKS):
         if await sleeping(host, seconds) is there:
             return
         await asyncio.sleep(_LOOK_SECONDS)
-    expect(False, f"`sleep {seconds}` {'does not run' if there else 'is left on the host'}")
+    wrong = f"`sleep {seconds}` {'does not run' if there else 'is left on the host'}"
+    raise Broken(f"{wrong}: {otherwise}" if otherwise else wrong)
 
 
 async def other_user(host: Host) -> tuple[str, str]:

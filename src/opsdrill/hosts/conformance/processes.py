@@ -14,6 +14,7 @@ from opsdrill.hosts.conformance.asking import (
     expect_equal,
     expect_none_sleeps,
     expect_printed,
+    expect_sleeping,
     expect_status,
     expect_time_out,
     found,
@@ -48,7 +49,7 @@ async def ends_with_its_shell(host: Host) -> None:
     answer = await ran(host, f"sleep {LONG} & echo started", seconds=60)
     expect_equal(answer.stdout, "started\n", "what it prints")
     expect(time.monotonic() - started < 30, "the answer came only when the process was over")
-    expect(await sleeping(host), "the process in the background was ended")
+    await expect_sleeping(host, otherwise="the process in the background was ended")
 
 
 async def _goes_on(host: Host, redirect: str) -> None:
@@ -170,7 +171,7 @@ async def time_limit_spares_others(host: Host) -> None:
         beside.cancel()
         with suppress(asyncio.CancelledError, Broken):
             await beside
-    expect(await sleeping(host, OTHER), "a process of an earlier command was ended too")
+    await expect_sleeping(host, OTHER, otherwise="a process of an earlier command was ended too")
 
 
 @on_host()

@@ -20,7 +20,6 @@ from opsdrill.hosts.conformance.asking import (
     other_user,
     printed,
     ran,
-    sleeping,
 )
 from opsdrill.hosts.conformance.check import on_host
 from opsdrill.hosts.driver import Host
@@ -219,7 +218,7 @@ async def ends_with_its_program(host: Host) -> None:
     async with opened(host, f"sleep {LONG} & echo started; exit 4") as session:
         expect_equal(await ended(session), SessionEnd(4), "how it ended")
         expect_equal(await rest(session), b"started\n", "what it said")
-    expect(await sleeping(host), "what was started in the background is gone")
+    await expect_sleeping(host, otherwise="what was started in the background is gone")
 
 
 @on_host()

@@ -13,7 +13,6 @@ from opsdrill.hosts.conformance.asking import (
     expect_equal,
     expect_none_sleeps,
     expect_sleeping,
-    sleeping,
 )
 from opsdrill.hosts.conformance.check import on_host
 from opsdrill.hosts.conformance.sessions import ended, expect_killed, opened, rest, until
@@ -147,4 +146,4 @@ async def hanging_up_a_terminal(host: Host) -> None:
         await expect_sleeping(host)
         await expect_sleeping(host, OTHER)
     await expect_sleeping(host, there=False)
-    expect(await sleeping(host, OTHER), "what was started with nohup is gone")
+    await expect_sleeping(host, OTHER, otherwise="what was started with nohup is gone")
