@@ -22,7 +22,7 @@ from opsdrill.errors import (
     NotThere,
     OpsDrillError,
 )
-from opsdrill.evidence.masked_spec import masked_spec
+from opsdrill.evidence.masked_spec import masked_specs
 from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
@@ -130,8 +130,7 @@ class LiveEngine:
             raise Conflict(f"{waiting} runs wait already", hint="wait until some of them are over")
         specs = await self._prepared(await asyncio.to_thread(self._planned, order))
         await self.engine.submit(specs, at_once=order.parallel)
-        kept = [self._kept(spec) for spec in specs]
-        return Started(str(specs[0].batch), tuple(kept))
+        return Started(str(specs[0].batch), await asyncio.to_thread(self._kept, specs))
 
     async def cancel(self, run: str) -> bool:
         """Stop a run and wait until its hosts are given back; False when it was over already.
@@ -270,8 +269,9 @@ class LiveEngine:
             mask_error(found.secrets.mask, error)
             raise
 
-    def _kept(self, spec: RunSpec) -> RunSpec:
-        return masked_spec(self._room.mask(spec.lab), spec, self._room.files).spec
+    def _kept(self, specs: Sequence[RunSpec]) -> tuple[RunSpec, ...]:
+        masked = masked_specs(self._room.mask, specs, self._room.files)
+        return tuple(one.spec for one in masked)
 
 
 class _Listeners:

@@ -17,7 +17,7 @@ from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import OpsDrillError
-from opsdrill.evidence.masked_spec import masked_spec
+from opsdrill.evidence.masked_spec import masked_specs
 from opsdrill.model.result import Result
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
@@ -91,11 +91,12 @@ class Batch:
     @property
     def shown(self) -> list[RunSpec]:
         """The runs as they may be shown and kept."""
-        return [self.kept(spec) for spec in self.specs]
+        return self.kept(self.specs)
 
-    def kept(self, spec: RunSpec) -> RunSpec:
-        """A run without any secret in it."""
-        return masked_spec(self.secrets.mask, spec, self.files).spec
+    def kept(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        """Runs without any secret in them."""
+        masked = masked_specs(lambda _lab: self.secrets.mask, specs, self.files)
+        return [one.spec for one in masked]
 
     async def work(self, watch: Watch, note: Callable[[str], None], brake: Brake) -> Outcome:
         """Clean up after processes that were killed, then work the runs off.
@@ -160,7 +161,7 @@ async def work(batch: Batch, *, watch: Watch, brake: Brake) -> Outcome:
             await _drive(room.engine, specs, brake)
         finally:
             room.at_once = brake.times > 1
-    return _outcome(batch.store, [batch.kept(spec) for spec in specs], brake.times > 0)
+    return _outcome(batch.store, batch.kept(specs), brake.times > 0)
 
 
 async def _drive(engine: Engine, specs: Sequence[RunSpec], brake: Brake) -> None:

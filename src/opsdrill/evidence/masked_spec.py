@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -14,9 +14,11 @@ from opsdrill.evidence.mask import Mask
 from opsdrill.evidence.masking import Masking
 from opsdrill.model.problem import Location, dotted
 from opsdrill.model.rules import HostState, PatternMatch
-from opsdrill.model.run import RunSpec, StoredFile
+from opsdrill.model.run import LabChoice, RunSpec, StoredFile
 from opsdrill.model.scenario import Scenario
 
+_OWN = ("id", "repeat", "created_at")
+"""What tells runs of one scenario by one agent apart: nothing that anybody wrote."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.$:@-]*")
 """What hosts, users, images, modes and the like are called."""
 
@@ -62,6 +64,42 @@ def masked_spec(mask: Mask, spec: RunSpec, files: Mapping[str, bytes] | None = N
     bare = sorted({name for text in first.left for name in mask.names(text)})
     warnings = (*mask.warnings, *map(_bare, bare), *_naming(mask, spec.scenario))
     return MaskedSpec(told, mask.keeping(first.left), warnings)
+
+
+def masked_specs(
+    mask: Callable[[LabChoice], Mask],
+    specs: Iterable[RunSpec],
+    files: Mapping[str, bytes] | None = None,
+) -> Iterator[MaskedSpec]:
+    """Runs as they are kept, each as `masked_spec` has it.
+
+    Of runs in a row that are the same but for what tells them apart, the first is masked.
+
+    Args:
+        mask: that of a lab's runs.
+        specs: the runs.
+        files: as of `masked_spec`.
+
+    Raises:
+        UsageError: as `masked_spec`.
+    """
+    first: RunSpec | None = None
+    for spec in specs:
+        if first is None or not _repeats(first, spec):
+            first, kept = spec, masked_spec(mask(spec.lab), spec, files)
+            yield kept
+        else:
+            own = {name: getattr(spec, name) for name in _OWN}
+            yield replace(kept, spec=kept.spec.model_copy(update=own))
+
+
+def _repeats(first: RunSpec, spec: RunSpec) -> bool:
+    """Whether a run is another once more. What stands in both is one object, or short."""
+    return all(
+        (one := getattr(first, name)) is (other := getattr(spec, name)) or one == other
+        for name in RunSpec.model_fields
+        if name not in _OWN
+    )
 
 
 def masked_scenario(mask: Mask, scenario: Scenario) -> tuple[Scenario, Mask]:

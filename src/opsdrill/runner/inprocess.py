@@ -11,9 +11,10 @@ from functools import partial
 from weakref import WeakSet
 
 from opsdrill.errors import Conflict, NotThere, OpsDrillError, UsageError
-from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec
+from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec, masked_specs
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
+from opsdrill.runner.archive import landed
 from opsdrill.runner.engine import RunEvent
 from opsdrill.runner.result import Stop, broken_off, stopped
 from opsdrill.runner.run import run
@@ -21,6 +22,8 @@ from opsdrill.runner.subscription import Subscription
 from opsdrill.runner.tools import RunTools
 from opsdrill.store.store import StoredRun
 
+PLANNED_AT_ONCE = 100
+"""Runs that are put into the store together: the first ones work while others are planned."""
 AT_ONCE_SECONDS = 2.0
 """How long `close(at_once=True)` waits for runs to let go."""
 
@@ -59,26 +62,33 @@ class InProcessEngine:
         """
         if at_once is not None:
             self._limits.update((spec.batch, at_once) for spec in specs)
-        for spec in specs:
+        for start in range(0, len(specs), PLANNED_AT_ONCE):
             if self._closed:
                 raise UsageError("no run can be started any more: the engine was closed")
-            if spec.id not in self._submitted:
-                await self._admit(spec)
+            part = specs[start : start + PLANNED_AT_ONCE]
+            await self._admit({spec.id: spec for spec in part if spec.id not in self._submitted})
 
-    async def _admit(self, spec: RunSpec) -> None:
-        self._submitted[spec.id] = spec
-        try:
-            planned = await self._tools.archive.keep(self._plan, spec)
-        except BaseException:
-            del self._submitted[spec.id]
-            raise
-        if not planned:
-            del self._submitted[spec.id]
-        elif self._closed:
-            await self._drop(spec.id)
-        else:
-            self._queue.append(spec.id)
-            self._start_next()
+    async def _admit(self, new: Mapping[str, RunSpec]) -> None:
+        """Plan some runs, all or none; those planned wait for their turn, whoever waits here."""
+        self._submitted.update(new)
+        planning = self._tools.archive.submit(self._plan, tuple(new.values()))
+        planning.add_done_callback(partial(self._admitted, tuple(new)))
+        await landed(planning)
+        if self._closed:
+            for run_id in new:
+                if run_id in self._queue:
+                    self._queue.remove(run_id)
+                    await self._drop(run_id)
+
+    def _admitted(self, runs: Sequence[str], planning: asyncio.Future[set[str]]) -> None:
+        broken = planning.cancelled() or planning.exception() is not None
+        planned = set() if broken else planning.result()
+        for run_id in runs:
+            if run_id in planned:
+                self._queue.append(run_id)
+            else:
+                del self._submitted[run_id]
+        self._start_next()
 
     async def cancel(self, run: str) -> bool:
         """Stop a run, wait until its hosts are given back; False when it was over already.
@@ -170,14 +180,11 @@ class InProcessEngine:
         for follower in list(self._followers):
             follower.close()
 
-    def _plan(self, spec: RunSpec) -> bool:
-        """Keep the run as planned; False when the store knows it as begun or over."""
-        store = self._tools.archive.store
-        try:
-            return store.get(spec.id).state == "planned"
-        except KeyError:
-            store.plan(self._kept(spec).spec, self._tools.owner)
-            return True
+    def _plan(self, specs: Sequence[RunSpec]) -> set[str]:
+        """Keep the runs as planned; returns those that the store does not know as begun or over."""
+        masks, files = self._tools.mask, self._tools.files
+        kept = [one.spec for one in masked_specs(masks, specs, files)]
+        return self._tools.archive.store.plan_all(kept, self._tools.owner)
 
     def _kept(self, spec: RunSpec) -> MaskedSpec:
         """The run as it is kept."""

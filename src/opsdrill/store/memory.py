@@ -62,13 +62,20 @@ class MemoryStore:
     # runs
 
     def plan(self, spec: RunSpec, owner: Owner | None = None) -> None:
-        course.check_new(spec)
+        self.plan_all([spec], owner)
+
+    def plan_all(self, specs: Sequence[RunSpec], owner: Owner | None = None) -> set[str]:
+        for spec in specs:
+            course.check_new(spec)
         with self._lock:
-            if spec.id in self._runs:
-                return
-            self._files.use(("run", spec.id), f"run {spec.id}", spec.files)
-            self._planned += 1
-            self._runs[spec.id] = MemoryRun(self._planned, spec, owner=owner)
+            new = [spec for spec in specs if spec.id not in self._runs]
+            for spec in new:
+                self._files.check(f"run {spec.id}", spec.files)
+            for spec in new:
+                self._files.use(("run", spec.id), f"run {spec.id}", spec.files)
+                self._planned += 1
+                self._runs[spec.id] = MemoryRun(self._planned, spec, owner=owner)
+            return {spec.id for spec in specs if self._runs[spec.id].state == "planned"}
 
     def add(
         self,

@@ -28,13 +28,17 @@ class MemoryFiles:
         """The content. Raises KeyError."""
         return self._content[digest]
 
+    def check(self, what: str, files: Sequence[StoredFile]) -> None:
+        """Raises StoreError for a file that was never put; `what` needs it."""
+        course.check_files(what, files, self._content)
+
     def use(self, who: Hashable, what: str, files: Sequence[StoredFile]) -> None:
         """Keep these for `who`, beside those it has; `what` names it in words.
 
         Raises:
             StoreError: one was never put.
         """
-        course.check_files(what, files, self._content)
+        self.check(what, files)
         digests = {file.digest for file in files}
         self._waiting -= digests
         self._uses.setdefault(who, set()).update(digests)

@@ -16,7 +16,7 @@ from opsdrill.model.job import JobRecord
 from opsdrill.model.result import Grade, Phase, Result
 from opsdrill.model.run import RunSpec
 from opsdrill.store import course, documents, queries, rows
-from opsdrill.store.bodies import Bodies
+from opsdrill.store.bodies import Bodies, Prepared
 from opsdrill.store.cursor import check_limit, decode, encode, moment
 from opsdrill.store.database import Database
 from opsdrill.store.files import Files
@@ -74,19 +74,28 @@ class SqlStore(SqlGrades):
     # runs
 
     def plan(self, spec: RunSpec, owner: Owner | None = None) -> None:
-        course.check_new(spec)
-        body = self._bodies.prepare(documents.SPEC, spec)
-        digests = {file.digest for file in spec.files}
+        self.plan_all([spec], owner)
+
+    def plan_all(self, specs: Sequence[RunSpec], owner: Owner | None = None) -> set[str]:
+        bodies: dict[str, Prepared] = {}
+        for spec in specs:
+            course.check_new(spec)
+            bodies[spec.id] = self._bodies.prepare(documents.SPEC, spec)
+        if not bodies:
+            return set()
         with self._database.write() as connection:
-            run = queries.insert_run(connection, spec, rows.owned(owner) if owner else {})
-            if run is None:
-                return
+            numbers = queries.insert_runs(connection, specs, rows.owned(owner) if owner else {})
+            new = [spec for spec in specs if spec.id in numbers]
+            digests = {file.digest for spec in new for file in spec.files}
             known = queries.known_files(connection, digests, keep=True)
-            course.check_files(f"run {spec.id}", spec.files, known)
-            queries.use_files(connection, run, digests)
+            for spec in new:
+                course.check_files(f"run {spec.id}", spec.files, known)
+                run, body = numbers[spec.id], bodies[spec.id]
+                queries.use_files(connection, run, {file.digest for file in spec.files})
+                self._bodies.admit(connection, run, [body])
+                queries.put_document(connection, run, 0, "spec", body.body)
             queries.planned_files(connection, digests)
-            self._bodies.admit(connection, run, [body])
-            queries.put_document(connection, run, 0, "spec", body.body)
+            return queries.ids_in(connection, bodies.keys(), "planned")
 
     def add(
         self,
@@ -106,7 +115,7 @@ class SqlStore(SqlGrades):
         now = self._now()
         values = {"attempt": 1, "started_at": now}
         with self._database.write() as connection:
-            run = queries.insert_run(connection, spec, values)
+            run = queries.insert_runs(connection, [spec], values).get(spec.id)
             if run is None:
                 return
             self._bodies.admit(connection, run, [planned, *bodies.values()])

@@ -220,6 +220,18 @@ class Store(Protocol):
             StoreError: a support file was never put.
         """
 
+    def plan_all(self, specs: Sequence[RunSpec], owner: Owner | None = None) -> set[str]:
+        """Keep new runs as `plan` does, all of them or none; returns those that are `planned` now,
+        also from before.
+
+        Args:
+            specs: the runs, each id once.
+            owner: as of `plan`.
+
+        Raises:
+            UsageError, StoreError: as `plan`.
+        """
+
     def add(
         self,
         spec: RunSpec,

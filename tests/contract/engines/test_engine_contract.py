@@ -185,6 +185,35 @@ async def test_submitting_again_changes_nothing(world: MakeWorld) -> None:
     assert w.driver.order == ["r1"]
 
 
+async def test_a_submit_that_is_cut_off_loses_no_run(world: MakeWorld) -> None:
+    """Whoever submits may go away at any moment: each run that is planned is worked off."""
+    for wait in (0, 3, 20):
+        w = world(parallel=4)
+        names = [f"w{wait}-{n}" for n in range(110)]
+        submitting = asyncio.create_task(w.engine.submit([w.spec(name) for name in names]))
+        for _ in range(wait):
+            await asyncio.sleep(0.002)
+        submitting.cancel()
+        await asyncio.gather(submitting, return_exceptions=True)
+        planned = {run for run, _ in w.store.planned()} | {run for run, _ in w.store.running()}
+        async with asyncio.timeout(60):
+            async for _ in w.engine.subscribe():
+                pass
+        assert {w.store.get(run).state for run in planned} <= {"done"}
+        assert w.store.planned() == []
+        await w.engine.close()
+
+
+async def test_runs_that_cannot_be_kept_do_not_begin(world: MakeWorld) -> None:
+    """A run that the store refuses is told, and takes no other with it half-way."""
+    w = world()
+    with pytest.raises(UsageError, match="at most 200 characters"):
+        await w.engine.submit([w.spec("r1"), w.spec("r2").model_copy(update={"id": "x" * 201})])
+    assert (await w.engine.list(), w.store.planned(), w.driver.order) == ([], [], [])
+    await w.engine.submit([w.spec("r1")])
+    assert (await w.result("r1")).state == "done"
+
+
 async def test_runs_start_in_the_order_submitted(world: MakeWorld) -> None:
     """Runs start in the order submitted, over several calls."""
     w = world()

@@ -118,6 +118,32 @@ def test_planning_an_id_again_changes_nothing(store: Store) -> None:
     assert store.get("r1").state == "running"
 
 
+def test_many_runs_are_planned_together(store: Store) -> None:
+    """Told are those that are planned now; what is there already stays as it is."""
+    store.plan(spec("r1", scenario="other"))
+    store.plan(spec("r2"))
+    store.begin("r2", US)
+    many = [spec(f"r{n}").model_copy(update={"batch": "b1"}) for n in range(1, 251)]
+    assert store.plan_all(many, US) == {f"r{n}" for n in range(1, 251)} - {"r2"}
+    assert store.plan_all(many) == {f"r{n}" for n in range(1, 251)} - {"r2"}
+    assert [store.get(f"r{n}").spec for n in range(3, 251)] == many[2:]
+    assert store.get("r1").spec.scenario.key == "other"
+    assert (store.get("r2").state, store.get("r3").owner) == ("running", US)
+    assert store.batch("b1").runs == 248
+    assert store.plan_all([]) == set()
+
+
+def test_of_runs_planned_together_all_are_kept_or_none(store: Store) -> None:
+    """One whose support file was never put takes none of the others with it half-way."""
+    missing = StoredFile(source="a", digest="0" * 64, size=1)
+    broken = spec("r2").model_copy(update={"files": (missing,)})
+    with pytest.raises(StoreError, match="run r2 needs the support file a"):
+        store.plan_all([spec("r1"), broken, spec("r3")])
+    with pytest.raises(UsageError, match="at most 200 characters"):
+        store.plan_all([spec("r1"), spec("x" * 201)])
+    assert store.planned() == []
+
+
 def test_a_run_begins_once(store: Store) -> None:
     """Two processes that begin the same run: one of them is told that it runs already."""
     store.plan(spec())

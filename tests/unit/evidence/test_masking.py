@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from opsdrill.errors import UsageError
 from opsdrill.evidence.mask import Mask
-from opsdrill.evidence.masked_spec import masked_scenario, masked_spec
+from opsdrill.evidence.masked_spec import masked_scenario, masked_spec, masked_specs
 from opsdrill.evidence.masking import Masking, masked
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import (
@@ -139,6 +139,33 @@ FULL = {
          "where": "executed_commands"},
     ],
 }  # fmt: skip
+
+
+def test_runs_in_a_row_are_kept_as_each_of_them_alone() -> None:
+    """Runs of one scenario are masked once; another agent, label, lab or scenario is not taken for
+    the same."""
+    made, same = scenario(**FULL), scenario(**FULL)
+    alone = [
+        spec(made, id="r1"),
+        spec(made, id="r2", repeat=2, created_at=datetime(2026, 2, 1, tzinfo=UTC)),
+        spec(same, id="r3"),
+        spec(made, id="r4", agent=AgentChoice(adapter="script", argument=f"{VALUE}.yaml")),
+        spec(made, id="r5", labels={"a": VALUE}),
+        spec(made, id="r6", labels={"b": VALUE}),
+        spec(scenario(), id="r7"),
+        spec(scenario(title=VALUE), id="r8", lab=LabChoice(name=VALUE, driver="sandbox")),
+    ]
+    kept = list(masked_specs(lambda _lab: MASK, alone))
+    assert [one.spec for one in kept] == [masked_spec(MASK, one).spec for one in alone]
+    assert [one.warnings for one in kept] == [masked_spec(MASK, one).warnings for one in alone]
+    asked: list[str] = []
+
+    def mask_of(lab: LabChoice) -> Mask:
+        asked.append(lab.name)
+        return MASK
+
+    assert len(list(masked_specs(mask_of, [spec(made, id=f"r{n}") for n in range(9)]))) == 9
+    assert len(asked) == 1
 
 
 def test_a_run_is_kept_without_any_secret_and_can_be_read_back() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, case, delete, select, update
@@ -23,25 +23,31 @@ from opsdrill.store.tables import (
 )
 
 
-def insert_run(connection: Connection, spec: RunSpec, values: Mapping[str, object]) -> int | None:
-    """The new run's number; None when its id is there already.
+def insert_runs(
+    connection: Connection, specs: Sequence[RunSpec], values: Mapping[str, object]
+) -> dict[str, int]:
+    """The numbers of new runs by their ids; without those whose ids are there already.
 
     Args:
         connection: the connection.
-        spec: the run.
+        specs: the runs, at least one, each id once.
         values: columns that are other than those of a run that was only planned.
     """
-    columns = rows.planned(spec) | dict(values)
-    statement = insert_or_ignore(connection, RUNS, ["id"]).values(**columns)
-    number: int | None = connection.execute(statement.returning(RUNS.c.number)).scalar()
-    if number is None:
-        return None
-    marks = rows.marks(spec)
+    columns = [rows.planned(spec) | dict(values) for spec in specs]
+    statement = insert_or_ignore(connection, RUNS, ["id"]).returning(RUNS.c.id, RUNS.c.number)
+    numbers = {row.id: row.number for row in connection.execute(statement, columns)}
+    new = [spec for spec in specs if spec.id in numbers]
+    marks = [{"run": numbers[spec.id]} | mark for spec in new for mark in rows.marks(spec)]
     if marks:
-        connection.execute(MARKS.insert(), [{"run": number} | mark for mark in marks])
-    if spec.batch is not None:
-        _put_batch(connection, spec.batch, rows.created_at(spec))
-    return number
+        connection.execute(MARKS.insert(), marks)
+    batches: dict[str, int] = {}
+    for spec in new:
+        if spec.batch is not None:
+            created = rows.created_at(spec)
+            batches[spec.batch] = min(created, batches.get(spec.batch, created))
+    for batch, created in sorted(batches.items()):
+        _put_batch(connection, batch, created)
+    return numbers
 
 
 def _put_batch(connection: Connection, id: str, created_at: int) -> None:
@@ -67,6 +73,12 @@ def run_of(connection: Connection, id: str, *, change: bool = False) -> Row[*tup
     if row is None:
         raise KeyError(id)
     return row
+
+
+def ids_in(connection: Connection, ids: Collection[str], state: RunState) -> set[str]:
+    """Those of some runs that are in this state."""
+    statement = select(RUNS.c.id).where(RUNS.c.id.in_(sorted(ids)), RUNS.c.state == state)
+    return set(connection.execute(statement).scalars())
 
 
 def runs_to_change(connection: Connection, ids: Sequence[str]) -> dict[str, Row[*tuple[Any, ...]]]:
