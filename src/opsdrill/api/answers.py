@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any, ParamSpec, TypeVar
@@ -22,8 +23,9 @@ T = TypeVar("T")
 
 _TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e]{0,200}")\s*(?:,|$)')
 _TAGS = 20
-UPLOADS = 16
-"""Files that come in, or are looked at, at once."""
+UPLOADS, OWN_UPLOADS = 16, 8
+"""Files that come in, or are looked at, at once: of all callers, and of one."""
+_LATER = {"Retry-After": "10"}
 
 
 def told(
@@ -120,6 +122,20 @@ async def edited(service: Service, edit: Callable[P, T], *args: P.args, **kwargs
         return await service.call(edit, *args, **kwargs)
 
 
+@contextmanager
+def _counted(own: Counter[str], caller: str) -> Iterator[None]:
+    """One more upload of a caller, as long as the context lasts. Raises Refused."""
+    if own[caller] >= OWN_UPLOADS:
+        raise Refused(429, f"you send {OWN_UPLOADS} uploads at once; try again", headers=_LATER)
+    own[caller] += 1
+    try:
+        yield
+    finally:
+        own[caller] -= 1
+        if not own[caller]:
+            del own[caller]
+
+
 @asynccontextmanager
 async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
     """The body of a request as a file, which is gone afterwards.
@@ -128,18 +144,20 @@ async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
         Refused: too many come in already.
     """
     known = once(request, "uploads", lambda: CapacityLimiter(UPLOADS))
+    own: Counter[str] = once(request, "own_uploads", Counter)
     if known.available_tokens < 1:
-        raise Refused(503, "too many uploads at once; try again", headers={"Retry-After": "10"})
-    async with known:
-        upload = await service.call(Upload, service.place)
-        try:
-            async for piece in request.stream():
-                if piece:
-                    await service.call(upload.write, piece)
-            await service.call(upload.end)
-            yield upload
-        finally:
-            upload.discard()
+        raise Refused(503, "too many uploads at once; try again", headers=_LATER)
+    with _counted(own, request.state.caller.token):
+        async with known:
+            upload = await service.call(Upload, service.place)
+            try:
+                async for piece in request.stream():
+                    if piece:
+                        await service.call(upload.write, piece)
+                await service.call(upload.end)
+                yield upload
+            finally:
+                upload.discard()
 
 
 def with_body(

@@ -19,15 +19,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opsdrill.api import problems
 from opsdrill.api.entry import OPEN, SAFE, check_role, known, role_of
-from opsdrill.api.limits import BODY_BYTES, STRANGER_BYTES, Body
+from opsdrill.api.limits import BODY_BYTES, STRANGER_BYTES, Admitted, Body, Waiting
 from opsdrill.api.metrics import Metrics
 from opsdrill.api.problems import Carried, Refused
 from opsdrill.api.service import Service
 
 AT_ONCE = 1000
 """Requests that are worked on at once, beside those that follow events."""
-STRANGERS = 100
-"""Bodies at once of those who are not known; so they cannot take all the places."""
+BODIES, STRANGERS = 500, 100
+"""Bodies that are waited for at once, of those who are known and of those who are not."""
 HEAD_BYTES = 32_768
 """Bytes of a request's line and headers, however they came."""
 HEADERS = {
@@ -62,7 +62,7 @@ class Guard:
         self._service = service
         self._metrics = metrics
         self._under_way = 0
-        self._strangers = 0
+        self._bodies, self._strangers = Waiting(BODIES), Waiting(STRANGERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -85,18 +85,10 @@ class Guard:
         self, connection: HTTPConnection, receive: Receive, answer: _Answer
     ) -> None:
         scope = connection.scope
-        strange = 0
 
-        async def admit() -> int:
-            nonlocal strange
+        async def admit() -> Admitted:
             if (scope["method"], scope["path"]) in OPEN:
-                if self._strangers >= STRANGERS:
-                    raise Refused(
-                        503, "too many log in at once; try again", headers={"Retry-After": "5"}
-                    )
-                strange = 1
-                self._strangers += 1
-                return STRANGER_BYTES
+                return Admitted(STRANGER_BYTES, self._strangers)
             try:
                 who = await known(connection, self._service)
                 check_role(who, role_of(scope))
@@ -104,7 +96,7 @@ class Guard:
                 raise
             except Exception as error:
                 raise Carried(error) from error
-            return BODY_BYTES
+            return Admitted(BODY_BYTES, self._bodies)
 
         try:
             self._check(connection)
@@ -117,8 +109,6 @@ class Guard:
             if answer.status is not None:
                 raise  # half an answer is out: the server ends the connection
             await problems.unforeseen(connection, error)(scope, receive, answer)
-        finally:
-            self._strangers -= strange
 
     def _check(self, connection: HTTPConnection) -> None:
         """Refuse what no route may get. Raises Refused."""

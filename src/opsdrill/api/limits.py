@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
@@ -20,10 +22,51 @@ STRANGER_BYTES = 10_000
 """Bytes of a body that may come from somebody who is not known: a login."""
 BODY_SECONDS = 30.0
 """How long a body may take; an upload, each piece of it."""
+UPLOAD_RATE = 16_384
+"""Bytes that each second of waiting for an upload must bring, after the first `BODY_SECONDS`."""
 
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _OTHER = re.compile(rb"[^][{}]++")
 _STRUCTURE = bytes.maketrans(b"{}", b"[]")
+
+
+class Waiting:
+    """Bodies that have not come whole yet. Past a number of them the one that is waited for longest
+    gives way, so that nobody is kept out by bodies that do not come.
+
+    Args:
+        most: how many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limits: dict[asyncio.Timeout, None] = {}
+
+    @contextmanager
+    def one(self, limit: asyncio.Timeout) -> Iterator[None]:
+        """One that is waited for within a time limit, which giving way puts to now."""
+        if len(self._limits) >= self._most:
+            oldest = next(iter(self._limits))
+            del self._limits[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+        self._limits[limit] = None
+        try:
+            yield
+        finally:
+            self._limits.pop(limit, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What somebody may send.
+
+    Args:
+        most: bytes of a body that is no upload.
+        waiting: where it waits with others, until it is there.
+    """
+
+    most: int
+    waiting: Waiting
 
 
 class Body:
@@ -32,11 +75,12 @@ class Body:
     Args:
         scope: of the request; its state may name, as `upload`, the bytes that an upload may have.
         receive: where the body comes from.
-        admit: called before anything is read; gives the bytes that a body may have which is no
-            upload, and raises for a caller who may not send one.
+        admit: called before anything is read; raises for a caller who may not send a body.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, admit: Callable[[], Awaitable[int]]) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, admit: Callable[[], Awaitable[Admitted]]
+    ) -> None:
         headers = Headers(scope=scope)
         self._state = scope["state"]
         self._receive = receive
@@ -45,8 +89,9 @@ class Body:
         self._there = self._length not in (None, 0) or "transfer-encoding" in headers
         self._encoding = headers.get("content-encoding", "").strip().lower()
         self._json = _is_json(headers.get("content-type", ""))
-        self._most: int | None = None
+        self._admitted: Admitted | None = None
         self._got = 0
+        self._waited = 0.0
         self._done = False
 
     async def __call__(self) -> Message:
@@ -57,10 +102,10 @@ class Body:
         """
         if not self._there or self._done:
             return await self._receive()
-        if self._most is None:
-            self._most = await self._admit()
+        if self._admitted is None:
+            self._admitted = await self._admit()
         upload: int | None = self._state.get("upload")
-        most = self._most if upload is None else upload
+        most = self._admitted.most if upload is None else upload
         if (self._length or 0) > most:
             raise _large(most)  # before any of it has come
         if self._encoding not in ("", "identity"):
@@ -68,17 +113,31 @@ class Body:
         if upload is not None:
             return await self._piece(upload)
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                return await self._whole(self._most)
+            async with asyncio.timeout(BODY_SECONDS) as limit:
+                with self._admitted.waiting.one(limit):
+                    return await self._whole(most)
         except TimeoutError:
-            raise _slow() from None
+            raise Refused(
+                408,
+                "the body did not come in time",
+                hint=f"it may take {BODY_SECONDS:.0f} seconds, and less while many do not come",
+            ) from None
 
     async def _piece(self, most: int) -> Message:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        left = BODY_SECONDS + self._got / UPLOAD_RATE - self._waited
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(min(BODY_SECONDS, left)):
                 message = await self._receive()
         except TimeoutError:
-            raise _slow() from None
+            raise Refused(
+                408,
+                "the upload comes too slowly",
+                hint=f"{BODY_SECONDS:.0f} seconds without a byte are too many, and after the first"
+                f" {BODY_SECONDS:.0f} so are less than {UPLOAD_RATE} bytes a second",
+            ) from None
+        self._waited += clock() - begun
         self._count(message, most)
         return message
 
@@ -146,7 +205,3 @@ def _is_json(content_type: str) -> bool:
 
 def _large(most: int) -> Refused:
     return Refused(413, f"the body is too large; at most {most} bytes")
-
-
-def _slow() -> Refused:
-    return Refused(408, f"the body did not come within {BODY_SECONDS:.0f} seconds")

@@ -8,6 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import httpx
 import pytest
 from tests.unit.api.conftest import Api
 
-from opsdrill.api.answers import UPLOADS
+from opsdrill.api.answers import OWN_UPLOADS, UPLOADS
 
 V1 = "/api/v1"
 GOLDEN = Path(__file__).parents[2] / "golden" / "importers"
@@ -386,20 +387,30 @@ async def test_a_slow_pattern_ends_and_says_so(api: Api, monkeypatch: pytest.Mon
 
 
 async def test_too_many_uploads_at_once_are_refused(api: Api, tmp_path: Path) -> None:
-    """A slow sender holds one of a bounded number of places, and gives it back."""
-    client = api.client("run")
+    """A slow sender holds one of a bounded number of places, no caller all of them, and gives it
+    back."""
+    client, other = api.client("run"), api.client("edit")
     gate = asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:
         yield b"{"
         await gate.wait()
 
-    slow = [
-        asyncio.create_task(client.post(f"{V1}/records", content=slowly())) for _ in range(UPLOADS)
-    ]
-    while len(list(tmp_path.glob("home/uploads/*"))) < UPLOADS:
-        await asyncio.sleep(0.01)
+    def hold(who: httpx.AsyncClient, number: int) -> list[asyncio.Task[httpx.Response]]:
+        call = partial(who.post, f"{V1}/records")
+        return [asyncio.create_task(call(content=slowly())) for _ in range(number)]
+
+    async def until(number: int) -> None:
+        while len(list(tmp_path.glob("home/uploads/*"))) < number:
+            await asyncio.sleep(0.01)
+
+    slow = hold(client, OWN_UPLOADS)
+    await until(OWN_UPLOADS)
     more = await client.post(f"{V1}/records", content=b"{}")
+    assert (more.status_code, more.headers["retry-after"]) == (429, "10")
+    slow += hold(other, UPLOADS - OWN_UPLOADS)
+    await until(UPLOADS)
+    more = await api.client("admin").post(f"{V1}/records", content=b"{}")
     assert (more.status_code, more.headers["retry-after"]) == (503, "10")
     gate.set()
     assert {answer.status_code for answer in await asyncio.gather(*slow)} <= {422, 503}

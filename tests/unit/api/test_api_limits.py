@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import APIRouter, Request
 from hypothesis import given
@@ -18,7 +19,7 @@ from tests.unit.api.test_api_entry import ASKED, refused
 from opsdrill.api import guard, limits
 from opsdrill.api.entry import needs
 from opsdrill.api.limits import BODY_BYTES, DEPTH, STRANGER_BYTES, too_deep
-from opsdrill.app.access import Access
+from opsdrill.app.access import Access, Role
 from opsdrill.errors import StoreError
 
 JSON = {"content-type": "application/json"}
@@ -194,26 +195,36 @@ async def test_a_login_is_short(api: Api) -> None:
     refused(answer, 413, f"at most {STRANGER_BYTES} bytes")
 
 
-async def test_those_who_are_not_known_do_not_take_all_places(
+async def test_bodies_that_do_not_come_keep_nobody_out(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[A5.6] Logins that do not come, that is; when one is over another may come."""
-    monkeypatch.setattr(guard, "STRANGERS", 1)
-    begun, end = asyncio.Event(), asyncio.Event()
+    """[A5.5] The one that is waited for longest gives way; those who are known wait elsewhere."""
+    monkeypatch.setattr(guard, "STRANGERS", 2)
+    begun: list[int] = []
+    end = asyncio.Event()
 
-    async def slow() -> AsyncIterator[bytes]:
-        begun.set()
+    async def silent(number: int) -> AsyncIterator[bytes]:
+        begun.append(number)
         await end.wait()
         yield json.dumps({"token": api.secrets["read"]}).encode()
 
+    def send(number: int, role: Role | None, path: str) -> asyncio.Task[httpx.Response]:
+        call = api.client(role).post(path, content=silent(number), headers=JSON)
+        return asyncio.create_task(call)
+
+    known = send(0, "admin", "/api/v1/tokens")
+    waiting = [send(number, None, "/api/v1/session") for number in (1, 2)]
+    while len(begun) < 3:
+        await asyncio.sleep(0.01)
+    for first in list(waiting):
+        waiting.append(send(3, None, "/api/v1/session"))
+        refused(await first, 408, "did not come in time")
     login = {"token": api.secrets["admin"]}
-    first = asyncio.create_task(api.client().post("/api/v1/session", content=slow(), headers=JSON))
-    await begun.wait()
-    refused(await api.client().post("/api/v1/session", json=login), 503, "too many log in")
-    assert (await api.client("read").get("/api/v1/session")).status_code == 200
-    end.set()
-    assert (await first).status_code == 201
     assert (await api.client().post("/api/v1/session", json=login)).status_code == 201
+    refused(await waiting[2], 408, "did not come in time")
+    end.set()
+    assert (await waiting[3]).status_code == 201
+    assert (await known).status_code == 422
 
 
 @pytest.fixture
@@ -272,4 +283,21 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
         }  # fmt: skip
         await uploads.application(scope, never, send)  # type: ignore[arg-type]
         assert sent[0]["status"] == 408
-        assert b"did not come within" in sent[1]["body"]
+        assert b"did not come in time" in sent[1]["body"] or b"too slowly" in sent[1]["body"]
+
+
+async def test_an_upload_that_drips_is_not_waited_for(
+    uploads: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[A5.5] One that comes steadily may take as long as it wants."""
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "UPLOAD_RATE", 1000)
+
+    async def pieces(size: int) -> AsyncIterator[bytes]:
+        for _ in range(40):
+            yield b"x" * size
+            await asyncio.sleep(0.02)
+
+    client = uploads.client("run")
+    refused(await client.post("/upload", content=pieces(1)), 408, "comes too slowly")
+    assert (await client.post("/upload", content=pieces(1000))).json() == {"bytes": 40_000}
