@@ -22,7 +22,7 @@ from opsdrill.errors import (
     NotThere,
     OpsDrillError,
 )
-from opsdrill.evidence.masked_spec import masked_specs
+from opsdrill.evidence.masked_spec import MaskedSpecs
 from opsdrill.model.result import RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
@@ -33,6 +33,8 @@ MOST_WAITING = 10_000
 """Runs that wait for their turn."""
 PARALLEL = 2
 """Runs at once where nobody says how many."""
+CANCELLED_AT_ONCE = 100
+"""Runs of a batch that are ended together: more of them would hold up the loop."""
 LOOK_SECONDS = 15.0
 """Between two looks whether a process beside this one died."""
 UNKEPT = "its end could not be kept when it came"
@@ -152,8 +154,12 @@ class LiveEngine:
         own = {run for run, _ in await self.engine.list()}
         # The last first, so that none of them begins while others end.
         going = [run for run in reversed(rows) if run in own]
-        stopped = await asyncio.gather(*map(self.engine.cancel, going))
-        return [run for run, done in zip(going, stopped, strict=True) if done]
+        stopped: list[str] = []
+        for start in range(0, len(going), CANCELLED_AT_ONCE):
+            part = going[start : start + CANCELLED_AT_ONCE]
+            done = await asyncio.gather(*map(self.engine.cancel, part))
+            stopped += [run for run, ended in zip(part, done, strict=True) if ended]
+        return stopped
 
     async def retry(self, run: str) -> str:
         """Plan a run anew that ended in `error` or was interrupted; returns the new run's id.
@@ -270,8 +276,8 @@ class LiveEngine:
             raise
 
     def _kept(self, specs: Sequence[RunSpec]) -> tuple[RunSpec, ...]:
-        masked = masked_specs(self._room.mask, specs, self._room.files)
-        return tuple(one.spec for one in masked)
+        masked = MaskedSpecs(self._room.mask, self._room.files)
+        return tuple(masked.of(spec).spec for spec in specs)
 
 
 class _Listeners:

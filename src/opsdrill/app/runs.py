@@ -17,7 +17,7 @@ from opsdrill.app.shelf import kept_scenarios
 from opsdrill.app.stores import opened_store
 from opsdrill.app.wiring import Place
 from opsdrill.errors import OpsDrillError
-from opsdrill.evidence.masked_spec import masked_specs
+from opsdrill.evidence.masked_spec import MaskedSpecs
 from opsdrill.model.result import Result
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.engine import Engine, RunEvent
@@ -95,8 +95,8 @@ class Batch:
 
     def kept(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
         """Runs without any secret in them."""
-        masked = masked_specs(lambda _lab: self.secrets.mask, specs, self.files)
-        return [one.spec for one in masked]
+        masked = MaskedSpecs(lambda _lab: self.secrets.mask, self.files)
+        return [masked.of(spec).spec for spec in specs]
 
     async def work(self, watch: Watch, note: Callable[[str], None], brake: Brake) -> Outcome:
         """Clean up after processes that were killed, then work the runs off.

@@ -66,31 +66,37 @@ def masked_spec(mask: Mask, spec: RunSpec, files: Mapping[str, bytes] | None = N
     return MaskedSpec(told, mask.keeping(first.left), warnings)
 
 
-def masked_specs(
-    mask: Callable[[LabChoice], Mask],
-    specs: Iterable[RunSpec],
-    files: Mapping[str, bytes] | None = None,
-) -> Iterator[MaskedSpec]:
-    """Runs as they are kept, each as `masked_spec` has it.
+class MaskedSpecs:
+    """Runs as they are kept, one after the other, each as `masked_spec` has it.
 
-    Of runs in a row that are the same but for what tells them apart, the first is masked.
+    Of runs in a row that are the same but for what tells them apart, the first is masked. May be
+    used on any thread.
 
     Args:
         mask: that of a lab's runs.
-        specs: the runs.
         files: as of `masked_spec`.
-
-    Raises:
-        UsageError: as `masked_spec`.
     """
-    first: RunSpec | None = None
-    for spec in specs:
-        if first is None or not _repeats(first, spec):
-            first, kept = spec, masked_spec(mask(spec.lab), spec, files)
-            yield kept
-        else:
+
+    def __init__(
+        self, mask: Callable[[LabChoice], Mask], files: Mapping[str, bytes] | None = None
+    ) -> None:
+        self._mask = mask
+        self._files = files
+        self._last: tuple[Mask, RunSpec, MaskedSpec] | None = None
+
+    def of(self, spec: RunSpec) -> MaskedSpec:
+        """A run as it is kept.
+
+        Raises:
+            UsageError: as `masked_spec`.
+        """
+        mask, last = self._mask(spec.lab), self._last
+        if last is not None and last[0] is mask and _repeats(last[1], spec):
             own = {name: getattr(spec, name) for name in _OWN}
-            yield replace(kept, spec=kept.spec.model_copy(update=own))
+            return replace(last[2], spec=last[2].spec.model_copy(update=own))
+        kept = masked_spec(mask, spec, self._files)
+        self._last = (mask, spec, kept)
+        return kept
 
 
 def _repeats(first: RunSpec, spec: RunSpec) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from weakref import WeakSet
 
 from opsdrill.errors import Conflict, NotThere, OpsDrillError, UsageError
-from opsdrill.evidence.masked_spec import MaskedSpec, masked_spec, masked_specs
+from opsdrill.evidence.masked_spec import MaskedSpecs
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
 from opsdrill.runner.archive import landed
@@ -43,10 +43,12 @@ class InProcessEngine:
             raise UsageError(f"at least one run at a time is needed, not {parallel}")
         self._outside = tools.publish
         self._tools = replace(tools, publish=self._publish)
+        self._masked = MaskedSpecs(tools.mask, tools.files)
         self._parallel = parallel
         self._submitted: dict[str, RunSpec] = {}
         """Runs that are not over, in the order submitted."""
-        self._queue: deque[str] = deque()
+        self._queue: OrderedDict[str, None] = OrderedDict()
+        """Runs that wait for their turn."""
         self._limits: dict[str | None, int] = {}
         """How many runs of a batch may work at once, of those batches that have such a limit."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -77,7 +79,7 @@ class InProcessEngine:
         if self._closed:
             for run_id in new:
                 if run_id in self._queue:
-                    self._queue.remove(run_id)
+                    del self._queue[run_id]
                     await self._drop(run_id)
 
     def _admitted(self, runs: Sequence[str], planning: asyncio.Future[set[str]]) -> None:
@@ -85,7 +87,7 @@ class InProcessEngine:
         planned = set() if broken else planning.result()
         for run_id in runs:
             if run_id in planned:
-                self._queue.append(run_id)
+                self._queue[run_id] = None
             else:
                 del self._submitted[run_id]
         self._start_next()
@@ -101,7 +103,7 @@ class InProcessEngine:
             await self._result_of(run)
             return False
         if run in self._queue:
-            self._queue.remove(run)
+            del self._queue[run]
             if not await self._drop(run):
                 raise NotThere("run", run)
             return True
@@ -174,7 +176,7 @@ class InProcessEngine:
             await _abandon(set(tasks.values()))
         else:
             while self._queue:
-                await self._drop(self._queue.popleft())
+                await self._drop(self._queue.popitem(last=False)[0])
             if tasks:
                 await asyncio.wait(tasks.values())
         for follower in list(self._followers):
@@ -182,20 +184,24 @@ class InProcessEngine:
 
     def _plan(self, specs: Sequence[RunSpec]) -> set[str]:
         """Keep the runs as planned; returns those that the store does not know as begun or over."""
-        masks, files = self._tools.mask, self._tools.files
-        kept = [one.spec for one in masked_specs(masks, specs, files)]
+        kept = [self._masked.of(spec).spec for spec in specs]
         return self._tools.archive.store.plan_all(kept, self._tools.owner)
 
-    def _kept(self, spec: RunSpec) -> MaskedSpec:
-        """The run as it is kept."""
-        return masked_spec(self._tools.mask(spec.lab), spec, self._tools.files)
+    def _end(self, spec: RunSpec) -> tuple[Result, bool]:
+        """Keep a run that never began as cancelled; False where it is not there any more."""
+        result = broken_off(self._masked.of(spec).spec, "cancelled", "cancelled before it began")
+        try:
+            self._tools.archive.store.finish(spec.id, result, None)
+        except KeyError:
+            return result, False
+        return result, True
 
     def _start_next(self) -> None:
         while len(self._tasks) < self._parallel and not self._closed:
             run_id = self._next()
             if run_id is None:
                 return
-            self._queue.remove(run_id)
+            del self._queue[run_id]
             task = asyncio.create_task(self._work(self._submitted[run_id]), name=f"run {run_id}")
             self._tasks[run_id] = task
             task.add_done_callback(partial(self._worked, run_id))
@@ -203,7 +209,7 @@ class InProcessEngine:
     def _next(self) -> str | None:
         """The first run in the queue whose batch may have one more at work."""
         if not self._limits:
-            return self._queue[0] if self._queue else None
+            return next(iter(self._queue), None)
         working = Counter(
             self._submitted[run].batch for run in self._tasks if run in self._submitted
         )
@@ -219,7 +225,7 @@ class InProcessEngine:
         except Exception as error:
             # The store failed: nobody will find the result there, so it is told here at least.
             log.debug("run %s could not be kept: %s", spec.id, type(error).__name__)
-            kept, stop = self._kept(spec), Stop.of(error, None)
+            kept, stop = self._masked.of(spec), Stop.of(error, None)
             stop = replace(stop, reason=kept.mask.text(stop.reason))
             self._publish(RunEvent(spec.id, result=stopped(kept.spec, stop)))
         finally:
@@ -240,15 +246,11 @@ class InProcessEngine:
 
     async def _drop(self, run_id: str) -> bool:
         """End a run that never began; False where it was deleted meanwhile."""
-        spec = self._kept(self._submitted[run_id]).spec
-        result = broken_off(spec, "cancelled", "cancelled before it began")
-        there = True
         try:
-            await self._tools.archive.keep(self._tools.archive.store.finish, run_id, result, None)
-        except KeyError:
-            there = False
+            result, there = await self._tools.archive.keep(self._end, self._submitted[run_id])
         except OpsDrillError:
-            self._queue.appendleft(run_id)  # it is planned as before
+            self._queue[run_id] = None  # it is planned as before, and first again
+            self._queue.move_to_end(run_id, last=False)
             raise
         self._publish(RunEvent(run_id, result=result))
         return there

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from opsdrill.errors import UsageError
 from opsdrill.evidence.mask import Mask
-from opsdrill.evidence.masked_spec import masked_scenario, masked_spec, masked_specs
+from opsdrill.evidence.masked_spec import MaskedSpecs, masked_scenario, masked_spec
 from opsdrill.evidence.masking import Masking, masked
 from opsdrill.evidence.recorder import Recorder
 from opsdrill.model.event import (
@@ -155,17 +155,21 @@ def test_runs_in_a_row_are_kept_as_each_of_them_alone() -> None:
         spec(scenario(), id="r7"),
         spec(scenario(title=VALUE), id="r8", lab=LabChoice(name=VALUE, driver="sandbox")),
     ]
-    kept = list(masked_specs(lambda _lab: MASK, alone))
+    masked = MaskedSpecs(lambda _lab: MASK)
+    kept = [masked.of(one) for one in alone]
     assert [one.spec for one in kept] == [masked_spec(MASK, one).spec for one in alone]
     assert [one.warnings for one in kept] == [masked_spec(MASK, one).warnings for one in alone]
-    asked: list[str] = []
+    again = masked.of(spec(made, id="r9"))
+    assert masked.of(spec(made, id="r10", repeat=2)).spec.scenario is again.spec.scenario
 
-    def mask_of(lab: LabChoice) -> Mask:
-        asked.append(lab.name)
-        return MASK
 
-    assert len(list(masked_specs(mask_of, [spec(made, id=f"r{n}") for n in range(9)]))) == 9
-    assert len(asked) == 1
+def test_a_secret_that_is_learned_between_two_runs_is_masked_in_the_second() -> None:
+    masks = [Mask(()), MASK]
+    masked = MaskedSpecs(lambda _lab: masks[0])
+    made = scenario(title=VALUE)
+    assert masked.of(spec(made, id="r1")).spec.scenario.title == VALUE
+    del masks[0]
+    assert VALUE not in masked.of(spec(made, id="r2")).spec.model_dump_json()
 
 
 def test_a_run_is_kept_without_any_secret_and_can_be_read_back() -> None:
