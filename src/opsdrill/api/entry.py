@@ -106,6 +106,15 @@ async def known(request: HTTPConnection, service: Service) -> Caller:
     return found
 
 
+async def still_known(request: HTTPConnection, service: Service) -> bool:
+    """Whether who made a request, which goes on, would be let in now."""
+    try:
+        await _found(request, service)
+    except Refused:
+        return False
+    return True
+
+
 def check_csrf(request: HTTPConnection, who: Caller, sent: str | None) -> None:
     """Refuse a change from a browser's session without that session's CSRF token."""
     if not who.session or request.scope["method"] in SAFE:

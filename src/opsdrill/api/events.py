@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 from starlette.types import Receive, Scope, Send
 
 from opsdrill.api.connection import most_connections
-from opsdrill.api.entry import Who, needs
+from opsdrill.api.entry import Who, needs, still_known
 from opsdrill.api.parameters import RunId
 from opsdrill.api.problems import Refused, answers
 from opsdrill.api.service import Served, Service
+from opsdrill.app.access import Caller
 from opsdrill.app.events.followers import TooManyFollowers
 from opsdrill.app.events.news import News
 from opsdrill.app.events.position import read_position
@@ -30,6 +33,8 @@ log = logging.getLogger(__name__)
 
 AGAIN_MILLISECONDS = 2000
 """How long a browser waits before it comes again."""
+KNOWN_SECONDS = 5.0
+"""How long a follower is told news without a look whether the token still holds."""
 _PING = b": still here\n\n"
 
 LastEventId = Annotated[
@@ -87,14 +92,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     **needs("read"),
 )
 async def follow_run(
-    run: RunId, service: Served, who: Who, last_event_id: LastEventId = None
+    request: Request, run: RunId, service: Served, who: Who, last_event_id: LastEventId = None
 ) -> Response:
     await service.call(_check_run, service, run)
     position = read_position(last_event_id)
     if position is None:
         return Response(status_code=204)
     followers = service.engine.followers
-    return EventStream(service, who.token, followers.run(run, position))
+    return EventStream(request, service, who, followers.run(run, position))
 
 
 @router.get(
@@ -112,6 +117,7 @@ async def follow_run(
     **needs("read"),
 )
 async def follow_runs(
+    request: Request,
     service: Served,
     who: Who,
     batch: Annotated[str | None, Query(max_length=200)] = None,
@@ -120,7 +126,7 @@ async def follow_runs(
     last = read_progress(last_event_id) if last_event_id is not None else None
     if batch is not None:
         await service.call(check_batch, service.store, batch)
-    return EventStream(service, who.token, service.engine.followers.runs(batch, last))
+    return EventStream(request, service, who, service.engine.followers.runs(batch, last))
 
 
 def _check_run(service: Service, run: str) -> None:
@@ -133,12 +139,15 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, service: Service, caller: str, news: AsyncIterator[News | None]) -> None:
+    def __init__(
+        self, request: Request, service: Service, who: Caller, news: AsyncIterator[News | None]
+    ) -> None:
         # Whoever does not follow needs connections too.
         room = most_connections() // 2
-        self._place = service.engine.followers.admitted(caller, room)
+        self._place = service.engine.followers.admitted(who.token, room)
         super().__init__(
-            _written(news), headers={"cache-control": "no-store", "x-accel-buffering": "no"}
+            _written(news, partial(still_known, request, service)),
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,12 +161,23 @@ class EventStream(StreamingResponse):
             ) from None
 
 
-async def _written(news: AsyncIterator[News | None]) -> AsyncIterator[bytes]:
-    """News in the form of server-sent events, https://html.spec.whatwg.org/#server-sent-events."""
+async def _written(
+    news: AsyncIterator[News | None], known: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """News in the form of server-sent events, https://html.spec.whatwg.org/#server-sent-events.
+
+    They end for a follower who is not `known` any more.
+    """
     yield format_sse_event(retry=AGAIN_MILLISECONDS)
+    clock = asyncio.get_running_loop().time
+    looked = clock()
     try:
         async with aclosing(news) as told:  # type: ignore[type-var]
             async for one in told:
+                if clock() - looked >= KNOWN_SECONDS:
+                    if not await known():
+                        return
+                    looked = clock()
                 yield _PING if one is None else _event(one)
     except KeyError:
         return  # it was deleted

@@ -12,7 +12,8 @@ from tests.integration.api.followed import Event, all_of, client_of, following
 from tests.integration.served import Served, served
 from tests.unit.api.drills import RUNS, order, over, small_place, started, working
 
-from opsdrill.api import connection, guard
+from opsdrill.api import connection, events, guard
+from opsdrill.app.access import Access
 from opsdrill.app.events import followers
 from opsdrill.app.live import LiveEngine
 from opsdrill.app.live_order import LiveOrder
@@ -422,3 +423,31 @@ async def test_a_run_that_is_deleted_while_it_is_followed_is_no_defect(server: S
         await editor.delete(f"{RUNS}/{run}")
         async with asyncio.timeout(20):
             await reading
+
+
+@pytest.mark.parametrize("with_cookie", [False, True], ids=["token", "session"])
+async def test_who_holds_a_token_that_is_over_is_told_nothing_more(
+    server: Served, monkeypatch: pytest.MonkeyPatch, with_cookie: bool
+) -> None:
+    """[A2.4] Whoever follows with a good one goes on."""
+    monkeypatch.setattr(events, "KNOWN_SECONDS", 0.0)
+    access = Access(server.store.access())
+    leaked = access.create("leaked", "read", days=None, by=None)
+    headers = {"authorization": f"Bearer {leaked.secret}"}
+    async with client_of(server) as client, httpx.AsyncClient(base_url=server.address) as other:
+        if with_cookie:
+            login = await other.post("/api/v1/session", json={"token": leaked.secret})
+            assert login.status_code == 201
+        else:
+            other.headers.update(headers)
+        async with following(other, "/api/v1/events") as stream:
+            [first] = await started(client, "good")
+            await over(client, [first])
+            access.revoke(leaked.token.id)
+            [second] = await started(client, "good")
+            async with asyncio.timeout(20):
+                told_to_it = {event.data.get("id") async for event in stream}
+        assert first in told_to_it
+        assert second not in told_to_it
+        assert (await other.get("/api/v1/events")).status_code == 401
+        await over(client, [second])
