@@ -105,7 +105,13 @@ def templates() -> Environment:
         auto_reload=False,
     )
     made.filters.update(
-        shown=shown, ago=ago, moment=moment, seconds=seconds, percent=percent, marked=marked
+        shown=shown,
+        said=said,
+        ago=ago,
+        moment=moment,
+        seconds=seconds,
+        percent=percent,
+        marked=marked,
     )
     made.globals.update(static=address)
     return made
@@ -126,6 +132,25 @@ def shown(text: object) -> str:
     Line breaks and tabs stay. The template escapes it like any other text.
     """
     return UNSAFE_IN_BLOCK.sub(_sign, str(text).replace("\r\n", "\n"))
+
+
+_NAMED = re.compile("`([^`\n]+)`")
+
+
+def said(sentence: str, *, capital: bool = False) -> Markup:
+    """A sentence of ours, such as a reason, in which backticks stand around what is named.
+
+    Args:
+        sentence: may hold anybody's text.
+        capital: whether it begins a line.
+    """
+    if capital:
+        sentence = sentence[:1].upper() + sentence[1:]
+    parts = _NAMED.split(shown(sentence))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(parts)
+    )
 
 
 def _final(value: object) -> object:

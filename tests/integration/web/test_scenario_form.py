@@ -457,10 +457,43 @@ async def test_rules_are_added_moved_duplicated_changed_and_removed_by_keyboard(
         await at(page, "validation[0].remove").focus()
         await page.keyboard.press("Enter")
         await expect(at(page, "validation[0].remove")).to_be_focused()
+        await page.keyboard.press("Control+z")
+        await expect(at(page, "validation[0].label")).to_be_focused()
+        labels = [rule["label"] for rule in await rules(page)]
+        assert labels == ["in turns", "mended", "counted"]
+        await at(page, "validation[0].remove").focus()
+        await page.keyboard.press("Enter")
         assert [rule["label"] for rule in await rules(page)] == ["mended", "counted"]
         await at(page, "title").focus()
         await page.keyboard.press("Control+s")
         await page.wait_for_url("**/scenarios/keys")
+
+
+async def test_what_was_removed_can_be_taken_back_as_long_as_that_is_told(
+    site: Site, chromium: Browser
+) -> None:
+    """By its button, also when its section was made anew; in a field Ctrl+Z is the field's own."""
+    await kept(site, "taken-back")
+    async with visit(chromium, site) as made:
+        page = await opened(made, "/scenarios/taken-back/edit")
+        toast = page.locator("#toast")
+        await at(page, "validation.add.turns").click()
+        await page.keyboard.type("in turns")
+        await at(page, "validation[0].remove").click()
+        await expect(toast).to_contain_text("Rule 0 is removed.")
+        await made.shot("scenario-form-removed")
+        await at(page, "validation[0].label").press("End")
+        await page.keyboard.type("!")
+        await page.keyboard.press("Control+z")
+        await expect(toast).to_be_visible()
+        await toast.get_by_role("button", name="Undo").click()
+        await expect(toast).to_be_hidden()
+        await expect(at(page, "validation[1].label")).to_have_value("in turns")
+        await expect(at(page, "validation[0].label")).to_have_value("mended")
+        await at(page, "validation[1].remove").click()
+        await page.get_by_role("tab", name="JSON").click()
+        await expect(toast).to_be_hidden()
+        await leave(page)
 
 
 WATCHED = """() => {

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from tests.unit.web.conftest import Read
 
 from opsdrill.app.safe_text import shown_block
-from opsdrill.web.render import ago, marked, moment, percent, seconds, shown, templates
+from opsdrill.web.render import ago, marked, moment, percent, said, seconds, shown, templates
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 HOSTILE = st.lists(
@@ -98,3 +98,33 @@ def test_moments_are_told_in_utc_whatever_their_zone() -> None:
     assert 'datetime="2026-03-01T12:00:00+00:00">2026-03-01 12:00:00 UTC<' in moment(when)
     assert moment(None) == ago(None) == ""
     assert re.search(r"3 min ago<", ago(datetime.now(UTC) - timedelta(minutes=3)))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "html"),
+    [
+        ("`rm -rf` was run", "<code>rm -rf</code> was run"),
+        ("one `a`, two `<b>`", "one <code>a</code>, two <code>&lt;b&gt;</code>"),
+        ("<i>`x</i>`", "&lt;i&gt;<code>x&lt;/i&gt;</code>"),
+        ("a lone ` and ``", "a lone <code> and </code>`"),
+        ("over `two\nlines`", "over `two\nlines`"),
+        ("`\x1b[31m\u202e`", "<code>\u241b[31m\u27e6U+202E\u27e7</code>"),
+    ],
+)
+def test_what_a_sentence_names_in_backticks_is_code_and_hostile_text_is_text(
+    sentence: str, html: str
+) -> None:
+    assert str(said(sentence)) == html
+
+
+@given(TEXTS)
+def test_a_sentence_with_hostile_text_has_no_element_but_code(text: str) -> None:
+    html = str(said(text))
+    assert set(re.findall(r"<[^>]*>", html)) <= {"<code>", "</code>"}
+    bare = Markup(html).unescape().replace("<code>", "`").replace("</code>", "`")
+    assert "`" in text or bare == shown(text)
+
+
+def test_a_sentence_may_begin_a_line() -> None:
+    assert str(said("ändert <x>", capital=True)) == "Ändert &lt;x&gt;"
+    assert str(said("", capital=True)) == ""

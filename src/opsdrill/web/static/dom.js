@@ -56,6 +56,15 @@ export function shown(text) {
 }
 
 /**
+ * A sentence of ours, such as a reason, in which backticks stand around what is named.
+ * @param {string} sentence
+ * @returns {Child[]}
+ */
+export function said(sentence) {
+  return shown(sentence).split(/`([^`\n]+)`/).map((part, index) => (index % 2 ? h("code", {}, part) : part));
+}
+
+/**
  * The characters of a text that nobody would see, by their numbers.
  * @param {string} text
  */

@@ -16,7 +16,7 @@ import { say } from "./page.js";
  * @property {boolean} [required] an empty text is kept as it is, so that the check asks for it
  * @property {boolean} [code]
  * @property {boolean} [wide]
- * @property {boolean} [half]
+ * @property {boolean} [broad]
  * @property {boolean} [fixed]
  * @property {string} [placeholder]
  * @property {number} [rows]
@@ -41,7 +41,7 @@ function field(path, label, control, kind = {}) {
   control.setAttribute("aria-describedby", `${id}.wrongs${kind.hint ? ` ${id}.hint` : ""}`);
   return h(
     "div",
-    { class: kind.wide ? "field span" : kind.half ? "field half" : "field", "data-path": id },
+    { class: kind.wide ? "field span" : kind.broad ? "field broad" : "field", "data-path": id },
     h("label", { for: id }, label),
     control,
     kind.hint ? h("span", { class: "hint", id: `${id}.hint` }, kind.hint) : null,

@@ -1,10 +1,10 @@
 // The scenario form: one scenario as fields and as JSON, checked while it is written, and saved.
 
-import { h, shown } from "./dom.js";
+import { h, said } from "./dom.js";
 import { BadJson, parse, write } from "./json.js";
-import { call, complain, say } from "./page.js";
+import { call, complain, say, withdraw } from "./page.js";
 import { atFields, counted, listed, numbered } from "./problems.js";
-import { Editor } from "./scenario.js";
+import { Editor, isObject } from "./scenario.js";
 import { sections } from "./sections.js";
 import { SupportFiles } from "./support.js";
 import { lookAt } from "./try.js";
@@ -103,25 +103,35 @@ function renewed(focus) {
   if (focus) document.getElementById(focus)?.focus();
 }
 
-/** The JSON tab's text as fields; says where it cannot be read. */
-function readText() {
-  if (current === inFields) return true;
+/** The JSON tab's text as a scenario, or where it cannot be read: then that is its problem. */
+function parsed() {
   try {
     const value = parse(current);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadJson("a scenario is an object in braces", current, 0);
-    editor.value = value;
-    inFields = current;
-    return true;
+    if (isObject(value)) return value;
+    throw new BadJson("a scenario is an object in braces", current, 0);
   } catch (error) {
     if (!(error instanceof BadJson)) throw error;
     problems = [{ path: "", message: error.message, severity: "error", line: error.line, column: error.column }];
+    jumped = -1;
     show();
-    area.focus();
-    area.setSelectionRange(error.offset, error.offset);
-    inSight(error.line);
-    say(`Line ${error.line}: ${error.message}. Mend it before you go on.`);
-    return false;
+    return error;
   }
+}
+
+/** The JSON tab's text as fields; says where it cannot be read. */
+function readText() {
+  if (current === inFields) return true;
+  const read = parsed();
+  if (!(read instanceof BadJson)) {
+    editor.value = read;
+    inFields = current;
+    return true;
+  }
+  area.focus();
+  area.setSelectionRange(read.offset, read.offset);
+  inSight(read.line);
+  say(`Line ${read.line}: ${read.message}. Mend it before you go on.`);
+  return false;
 }
 
 /** @param {"form" | "json"} name */
@@ -129,6 +139,7 @@ function open(name) {
   if (name === tab) return true;
   if (name === "form" && !readText()) return false;
   tab = name;
+  withdraw();
   if (name === "json") area.value = textNow();
   for (const [one, button] of Object.entries(tabs)) {
     button.setAttribute("aria-selected", String(one === name));
@@ -249,6 +260,7 @@ async function check() {
   checking?.abort();
   checking = new AbortController();
   const { signal } = checking;
+  if (tab === "json" && parsed() instanceof BadJson) return;
   const whose = key || from;
   try {
     const answer = await call(`/api/v1/scenarios/validate${whose ? `?key=${encodeURIComponent(whose)}` : ""}`, {
@@ -355,7 +367,7 @@ async function failed(error) {
     problems = [{ path: "key", message, severity: "error" }];
     return refuse();
   }
-  tell("failed", h("p", {}, `Not saved: ${shown(error.message)}.`));
+  tell("failed", h("p", {}, "Not saved: ", said(error.message), "."));
 }
 
 /** @param {string} kind @param {...HTMLElement} children */

@@ -3,7 +3,7 @@
 
 import { button, h, renew } from "./dom.js";
 import { odd, wrongs } from "./fields.js";
-import { say } from "./page.js";
+import { complain, offer, say } from "./page.js";
 import { Place, copied, dotted, isObject } from "./scenario.js";
 
 /** @typedef {import("./scenario.js").Editor} Editor */
@@ -204,12 +204,28 @@ class Items {
   /** @param {Row} row */
   #remove(row) {
     const { index } = row.place;
+    const named = this.#named(row);
+    const item = this.editor.list(this.path)[index];
     this.editor.remove(this.path, index);
     this.rows.splice(index, 1);
     row.part.remove();
     const left = this.rows.length;
     this.#changed(left ? this.#focus(Math.min(index, left - 1), "remove") : `${dotted(this.path)}.add`);
-    say(`${this.#called(index)} removed`);
+    offer(`${named[0].toUpperCase()}${named.slice(1)} is removed.`, () => this.#back(index, item));
+  }
+
+  /** What was removed is there again. @param {number} index @param {Json} item */
+  #back(index, item) {
+    const at = Math.min(index, this.editor.list(this.path).length);
+    if (this.all.isConnected) this.#insert(at, item);
+    else if (this.path.some((step) => step instanceof Place)) {
+      return complain("It cannot be brought back: what it was in was made anew meanwhile.");
+    } else {
+      // The whole section was made anew since.
+      this.editor.insert(this.path, at, item);
+      renew(document.getElementById(`${dotted(this.path)}.all`), this.#focus(at));
+    }
+    say(`${this.#called(at)} is there again`);
   }
 
   /** @param {Row} row @param {-1 | 1} by @param {string} focus its button that has the focus then */

@@ -109,8 +109,27 @@ function again(from, steps) {
   if (at instanceof HTMLElement || at instanceof SVGElement) at.focus();
 }
 
+/** Let the time of a run that goes on go on, by this machine's clock from what the server said. */
+function tick() {
+  const took = document.getElementById("took");
+  if (!took) return;
+  const now = performance.now() / 1000;
+  took.dataset.from ??= String(now - Number(took.dataset.seconds));
+  took.textContent = inWords(now - Number(took.dataset.from));
+}
+
+/** A length of time as the server writes it. @param {number} seconds */
+function inWords(seconds) {
+  if (seconds < 10) return `${Math.max(seconds, 0).toFixed(1)} s`;
+  for (const [size, unit] of /** @type {[number, string][]} */ ([[86400, "d"], [3600, "h"], [60, "min"]])) {
+    if (seconds >= 2 * size) return `${Math.round(seconds / size)} ${unit}`;
+  }
+  return `${Math.round(seconds)} s`;
+}
+
 /** Follow a run until it is over. @param {string} id */
 function follow(id) {
+  setInterval(tick, 1000);
   const news = new EventSource(`/api/v1/runs/${id}/events`);
   let asked = false;
   let again = false;

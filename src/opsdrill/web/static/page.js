@@ -47,13 +47,51 @@ let hiding;
  * @param {string} words
  */
 export function complain(words) {
+  toast("toast", words);
+}
+
+/**
+ * Show everybody what was done, with a button, and Ctrl+Z, that takes it back as long as it is told.
+ * @param {string} words
+ * @param {() => void} back
+ */
+export function offer(words, back) {
+  const undo = document.createElement("button");
+  Object.assign(undo, { type: "button", className: "small", textContent: "Undo" });
+  undo.addEventListener("click", () => {
+    withdraw();
+    back();
+  });
+  toast("toast done", words, " ", undo);
+}
+
+/** What was offered cannot be taken back any more. */
+export function withdraw() {
+  const place = document.getElementById("toast");
+  if (place?.classList.contains("done")) place.hidden = true;
+}
+
+/** @param {string} kind @param {...(string | Node)} parts */
+function toast(kind, ...parts) {
   const place = document.getElementById("toast");
   if (!place) return;
-  place.textContent = words;
+  place.className = kind;
+  place.replaceChildren(...parts);
   place.hidden = false;
   clearTimeout(hiding);
   hiding = setTimeout(() => (place.hidden = true), 12_000);
 }
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+  // In a field it takes back what was typed there.
+  if (event.target instanceof Element && event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+  /** @type {HTMLElement | null} */
+  const undo = document.querySelector("#toast.done:not([hidden]) button");
+  if (!undo) return;
+  event.preventDefault();
+  undo.click();
+});
 
 /**
  * Ask the API, with this session; its problem's sentence is the error's, which has the `problem`

@@ -1,6 +1,6 @@
 // What is wrong with the scenario: at its field in the form, at its line in the JSON tab.
 
-import { button, h, shown } from "./dom.js";
+import { button, h, said, shown } from "./dom.js";
 
 /** @typedef {{ path: string, message: string, severity: string, code?: string, line?: number, column?: number, suggestion?: string, replacement?: string }} Problem */
 
@@ -23,7 +23,7 @@ export function atFields(form, problems, replace) {
     const path = nearest(problem.path, places);
     const place = path === null ? undefined : places.get(path);
     if (!place) return true;
-    const words = path === problem.path ? shown(problem.message) : `${shown(problem.path)} ${shown(problem.message)}`;
+    const words = path === problem.path ? problem.message : `${problem.path} ${problem.message}`;
     place.append(told(problem, words, replace));
     if (problem.severity === "error" && path !== null) {
       document.getElementById(path)?.setAttribute("aria-invalid", "true");
@@ -60,7 +60,7 @@ function told(problem, words, replace) {
   return h(
     "p",
     { class: severity === "error" ? "wrong" : "trap" },
-    h("span", {}, severity === "error" ? "" : "Warning: ", `${words}.`),
+    h("span", {}, severity === "error" ? "" : "Warning: ", said(words), "."),
     other ? ` Better: ${shown(other)}.` : null,
     better !== undefined
       ? h("button", { type: "button", class: "small suggestion", onclick: (/** @type {Event} */ event) => replace(placeOf(event), better) }, "Use ", h("code", {}, shown(better)))
@@ -91,7 +91,9 @@ export function listed(place, problems, go) {
         problem.line ? button(`Line ${problem.line}`, () => go(problem), { class: "plain small" }) : null,
         problem.severity === "error" ? " " : " Warning: ",
         problem.path ? h("code", {}, shown(problem.path)) : null,
-        ` ${shown(problem.message)}.`,
+        " ",
+        said(problem.message),
+        ".",
         problem.code ? h("span", { class: "quiet" }, ` ${problem.code}`) : null,
       ),
     ),

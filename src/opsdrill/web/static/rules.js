@@ -52,7 +52,7 @@ const FIELDS = {
   ],
   pattern_match: [
     line("pattern", "Pattern", { code: true, required: true, wide: true, hint: "A regular expression of Python, searched in each value apart, in capitals or not" }),
-    choice("where", "Searched in", () => wheres, { half: true }),
+    choice("where", "Searched in", () => wheres, { broad: true }),
     check("negate", "Must be found nowhere", { redraws: true }),
   ],
   task_count: [

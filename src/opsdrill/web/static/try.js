@@ -1,6 +1,6 @@
 // Try it: what a pattern finds in the recorded runs of this scenario, and whose verdicts would flip.
 
-import { h, shown } from "./dom.js";
+import { h, said, shown } from "./dom.js";
 import { plain } from "./json.js";
 import { call } from "./page.js";
 import { dotted } from "./scenario.js";
@@ -125,20 +125,20 @@ function told(found, without, negate) {
     more.length ? h("details", {}, h("summary", {}, `${more.length} more`), h("ul", { class: "plain matches" }, ...more)) : null,
     found.matched > found.matches.length ? quiet(`${found.matched - found.matches.length} further values that match are not shown.`) : null,
     found.exhausted ? h("p", { class: "trap" }, `Of ${count(found.exhausted, "value")} it is not known: the pattern used up its time.`) : null,
-    ...found.limits.map((/** @type {string} */ one) => h("p", { class: "trap" }, shown(one))),
+    ...found.limits.map((/** @type {string} */ one) => h("p", { class: "trap" }, said(one))),
   ].filter((one) => one !== null);
 }
 
 /** @param {any} found @param {string} without */
 function flips(found, without) {
-  if (!found) return without ? [h("p", { class: "trap" }, `Whose verdicts flip cannot be told: ${shown(without)}`)] : [];
+  if (!found) return without ? [h("p", { class: "trap" }, "Whose verdicts flip cannot be told: ", said(without))] : [];
   const verdicts = found.flips.filter((/** @type {any} */ one) => one.rule === "verdict");
   const others = found.flips.filter((/** @type {any} */ one) => one.rule !== "verdict");
   return [
     h("p", { class: "flips" }, h("strong", {}, `${found.verdicts} of ${count(found.graded, "verdict")} would flip`), verdicts.length ? ":" : "."),
     verdicts.length ? h("ul", { class: "plain" }, ...verdicts.map(flip)) : null,
     others.length ? h("details", {}, h("summary", {}, `${count(others.length, "rule")} would flip`), h("ul", { class: "plain" }, ...others.map(flip))) : null,
-    ...found.notes.map((/** @type {string} */ one) => quiet(shown(one))),
+    ...found.notes.map((/** @type {string} */ one) => quiet(...said(one))),
   ].filter((one) => one !== null);
 }
 
@@ -152,7 +152,7 @@ function flip(one) {
     h("span", { class: `verdict ${one.before}` }, one.before),
     " → ",
     h("span", { class: `verdict ${one.after}` }, one.after),
-    h("span", { class: "quiet" }, ` ${shown(one.reason)}`),
+    h("span", { class: "quiet" }, " ", said(one.reason)),
   );
 }
 
@@ -175,9 +175,9 @@ function runLink(run) {
   return h("a", { href: `/runs/${encodeURIComponent(run)}`, target: "_blank", rel: "noopener" }, shown(run));
 }
 
-/** @param {string} words */
-function quiet(words) {
-  return h("p", { class: "quiet" }, words);
+/** @param {...import("./dom.js").Child} words */
+function quiet(...words) {
+  return h("p", { class: "quiet" }, ...words);
 }
 
 /** @param {number} number @param {string} word */
