@@ -135,7 +135,7 @@ async def test_a_run_that_stops_before_the_agent_claims_nothing_of_agent_and_rul
         await made.go(f"/runs/{run}")
         await expect(page.locator("#no-lines")).to_contain_text("it appears here as it happens")
         for _ in range(2):
-            await expect(page.locator("#run-head .notice")).to_contain_text("ready check 1")
+            await expect(page.locator("#run-head .notice")).to_contain_text("Ready check 1")
             await expect(page.locator("#no-lines")).to_have_text("The agent never began.")
             rules = page.locator("#run-rules")
             await expect(rules).to_contain_text("1 rule")
