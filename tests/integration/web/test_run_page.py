@@ -99,6 +99,10 @@ async def test_a_run_is_watched_live(site: Site, chromium: Browser) -> None:
         await expect(page.locator(".lanes .task.running")).to_have_count(1)
         await expect(page.locator(".phases")).to_contain_text("execute")
         await made.looked_over("run-live")
+        # Nothing happens now but that time goes on.
+        took = page.locator("#took")
+        for _ in range(2):
+            await expect(took).not_to_have_text(await took.inner_text())
         await page.get_by_role("button", name="Cancel").click()
         await page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
         await expect(page.locator("#run-head")).to_contain_text("cancelled")
