@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from weakref import WeakSet
 
-from opsdrill.errors import Conflict, NotThere, OpsDrillError, UsageError
+from opsdrill.errors import Conflict, NotThere, UsageError
 from opsdrill.evidence.masked_spec import MaskedSpecs
 from opsdrill.model.result import Result, RunState
 from opsdrill.model.run import RunSpec
@@ -245,15 +245,17 @@ class InProcessEngine:
                 task.cancel()
 
     async def _drop(self, run_id: str) -> bool:
-        """End a run that never began; False where it was deleted meanwhile."""
-        try:
-            result, there = await self._tools.archive.keep(self._end, self._submitted[run_id])
-        except OpsDrillError:
+        """End a run that never began, whoever waits here; False where it was deleted meanwhile."""
+        ending = self._tools.archive.submit(self._end, self._submitted[run_id])
+        ending.add_done_callback(partial(self._dropped, run_id))
+        return (await landed(ending))[1]
+
+    def _dropped(self, run_id: str, ending: asyncio.Future[tuple[Result, bool]]) -> None:
+        if ending.cancelled() or ending.exception() is not None:
             self._queue[run_id] = None  # it is planned as before, and first again
             self._queue.move_to_end(run_id, last=False)
-            raise
-        self._publish(RunEvent(run_id, result=result))
-        return there
+        else:
+            self._publish(RunEvent(run_id, result=ending.result()[0]))
 
     def _publish(self, event: RunEvent) -> None:
         if event.result is not None:

@@ -363,6 +363,21 @@ async def test_cancelling_before_it_began(world: MakeWorld) -> None:
     assert w.driver.order == ["r1", "r3"]
 
 
+async def test_a_cancel_that_is_cut_off_is_done_all_the_same(world: MakeWorld) -> None:
+    """Whoever cancels may go away: the run is cancelled, and all who follow it are told."""
+    w = world(slow={"break": SLOW})
+    await w.engine.submit([w.spec("r1"), w.spec("r2")])
+    await w.until("r1", "setup")
+    cancelling = asyncio.create_task(w.engine.cancel("r2"))
+    await asyncio.sleep(0)
+    cancelling.cancel()
+    await asyncio.gather(cancelling, return_exceptions=True)
+    assert (await w.result("r2")).state == "cancelled"
+    assert [run for run, _ in await w.engine.list()] == ["r1"]
+    assert [event.run for event in w.heard if event.result is not None] == ["r2"]
+    await w.engine.cancel("r1")
+
+
 async def test_cancelling_right_after_submitting(world: MakeWorld) -> None:
     """A run that was only just started is cancelled like any other."""
     w = world(slow={"break": SLOW})
