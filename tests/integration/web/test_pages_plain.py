@@ -229,6 +229,14 @@ async def test_a_batch_is_cancelled_after_a_question(site: Site, chromium: Brows
         await made.page.keyboard.press("Escape")
         await expect(dialog).to_have_count(0)
         await made.page.get_by_role("button", name="Cancel").click()
+        # The question stays open while what it is about is made anew.
+        await made.page.locator("#cancel").evaluate("one => one.dataset.old = ''")
+        await expect(made.page.locator("#cancel:not([data-old])")).to_have_count(1)
+        await made.page.keyboard.press("Escape")
+        await expect(made.page.locator("#cancel")).to_be_focused()
+        await made.page.keyboard.press("Enter")
+        await made.page.locator("#cancel").evaluate("one => one.dataset.old = ''")
+        await expect(made.page.locator("#cancel:not([data-old])")).to_have_count(1)
         await dialog.get_by_role("button", name="Stop them").click()
         await expect(made.page.locator("#batch")).to_contain_text("2 of 2 over: 2 cancelled")
 

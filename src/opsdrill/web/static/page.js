@@ -138,7 +138,11 @@ function ask(form, go) {
     dialog.close();
     go();
   });
-  dialog.addEventListener("close", () => dialog.remove());
+  const asked = document.activeElement?.id;
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (asked && document.activeElement === document.body) document.getElementById(asked)?.focus();
+  });
   document.body.append(dialog);
   dialog.showModal();
   no.focus();
@@ -167,6 +171,11 @@ document.addEventListener("submit", (event) => {
       sure.name = "sure";
       sure.value = "yes";
       form.append(sure);
+      if (!form.isConnected) {
+        // What it stood in was made anew while the question was open.
+        form.hidden = true;
+        document.body.append(form);
+      }
       form.requestSubmit();
     });
   } else if (form.dataset.busy) {
